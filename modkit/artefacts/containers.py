@@ -85,9 +85,6 @@ def _numbered(names: list[str]) -> bool:
     return names == [f"arr_{i}" for i in range(len(names))]
 
 
-# ── .params ─────────────────────────────────────────────────────────────────────────────────
-
-
 @contextlib.contextmanager
 def _open_params(path: str) -> Iterator[list[Stored]]:
     with FileWindow(path) as window:
@@ -123,16 +120,11 @@ def _refuse(
             )
 
 
-# ── .npz ────────────────────────────────────────────────────────────────────────────────────
-
-
 def _write_npz(path: str, arrays: dict[str, np.ndarray]) -> None:
     # NumPy's file format has no name for the types that are not its own, such as bfloat16.
     _refuse(path, arrays, lambda dtype: dtype.kind in "biufc", "write .safetensors or .params")
     write_npz(path, arrays)
 
-
-# ── .safetensors ────────────────────────────────────────────────────────────────────────────
 
 _SAFE_TYPES = {
     "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I64": "int64",
@@ -187,9 +179,6 @@ def _write_safetensors(path: str, arrays: dict[str, np.ndarray]) -> None:
         for _, value in ordered:
             little = np.ascontiguousarray(value, value.dtype.newbyteorder("<"))
             file.write(little.reshape(-1).view(np.uint8).data)
-
-
-# ── All of them ─────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True)

@@ -43,9 +43,6 @@ def damage(where: str, reason: str) -> Iterator[None]:
         raise FileFormatError(f"{where}{reason}: {error or type(error).__name__}") from error
 
 
-# ── .npy ────────────────────────────────────────────────────────────────────────────────────
-
-
 def read_npy(path: str | os.PathLike[str]) -> np.ndarray:
     """The array of numbers in an ``.npy`` file.
 
@@ -97,9 +94,6 @@ def _size_bytes(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
 
 def _shaped(flat: np.ndarray, shape: tuple[int, ...], turned: bool) -> np.ndarray:
     return flat.reshape(shape[::-1]).transpose() if turned else flat.reshape(shape)
-
-
-# ── .npz ────────────────────────────────────────────────────────────────────────────────────
 
 
 @contextlib.contextmanager

@@ -14,9 +14,7 @@ from modkit.callback.functions import BatchEnd as BatchEnd
 from modkit.callback.functions import BatchEndParam as BatchEndParam
 from modkit.callback.functions import Checkpoints as Checkpoints
 from modkit.callback.functions import EpochEnd as EpochEnd
-from modkit.callback.functions import (
-    LogValidationMetricsCallback as LogValidationMetricsCallback,
-)
+from modkit.callback.functions import LogValidationMetricsCallback as LogValidationMetricsCallback
 from modkit.callback.functions import ProgressBar as ProgressBar
 from modkit.callback.functions import Speedometer as Speedometer
 from modkit.callback.functions import do_checkpoint as do_checkpoint

@@ -274,9 +274,6 @@ def read(checkpoint: StoredCheckpoint) -> dict[str, Any]:
     return state
 
 
-# ── States as JSON and arrays ───────────────────────────────────────────────────────────────
-
-
 def _encoded(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     """A tree of plain values, with references to its arrays, which are added to ``arrays``."""
     if value is None or isinstance(value, bool | int | float | str):

@@ -66,9 +66,6 @@ def work(arguments: Namespace) -> None:
             complain("predict", f"--top-k {k}: {name} has {count} classes; all are shown")
 
 
-# ── What goes in ────────────────────────────────────────────────────────────────────────────
-
-
 def _inputs(given: Sequence[str], names: Sequence[str]) -> dict[str, str]:
     """Paths by input name."""
     found: dict[str, str] = {}
@@ -150,9 +147,6 @@ def _read(path: str, shape: Shape | None, channels: int, arguments: Namespace) -
         mean=arguments.mean, std=arguments.std, scale=arguments.scale,
     )  # fmt: skip
     return read_picture(path, preparation)
-
-
-# ── What comes out ──────────────────────────────────────────────────────────────────────────
 
 
 # An array of so many columns is shown as it is.

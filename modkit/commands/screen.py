@@ -70,8 +70,6 @@ def rich_table(table: Table) -> Any:
     return drawn
 
 
-# ── Errors ──────────────────────────────────────────────────────────────────────────────────
-
 Command = Callable[[Namespace], int | None]
 
 

@@ -30,23 +30,17 @@ from modkit.symbol import Symbol
 from modkit.symbol.stypes import STORAGE_CODES
 from modkit.util import is_np_shape
 
-# ── Arrays ──────────────────────────────────────────────────────────────────────────────────
-
 _BY_CODE = {code: None if name == "bfloat16" else np.dtype(name).type
             for code, name in DTYPE_CODES.items()}  # fmt: skip
 
 CODES: dict[str, Any] = {
     "_DTYPE_NP_TO_MX": {None: -1, **{v: k for k, v in _BY_CODE.items() if v is not None}},
-    "_DTYPE_MX_TO_NP": {-1: None, **_BY_CODE},
-    "_GRAD_REQ_MAP": {"null": 0, "write": 1, "add": 3},
+    "_DTYPE_MX_TO_NP": {-1: None, **_BY_CODE}, "_GRAD_REQ_MAP": {"null": 0, "write": 1, "add": 3},
     "_STORAGE_TYPE_STR_TO_ID": STORAGE_CODES,
     "_STORAGE_TYPE_ID_TO_STR": {code: name for name, code in STORAGE_CODES.items()},
-    "_STORAGE_TYPE_UNDEFINED": -1,
-    "_STORAGE_TYPE_DEFAULT": 0,
-    "_STORAGE_TYPE_ROW_SPARSE": 1,
-    "_STORAGE_TYPE_CSR": 2,
-    "py_slice": slice,
-}
+    "_STORAGE_TYPE_UNDEFINED": -1, "_STORAGE_TYPE_DEFAULT": 0, "_STORAGE_TYPE_ROW_SPARSE": 1,
+    "_STORAGE_TYPE_CSR": 2, "py_slice": slice,
+}  # fmt: skip
 """MXNet's numbers of element types, storage types and gradient requests."""
 
 _BASE: dict[str, Any] = {
@@ -101,9 +95,6 @@ def _onehot_encode(lhs: NDArray, rhs: NDArray, out: NDArray) -> NDArray:
     return modkit.nd.onehot_encode(lhs, out)
 
 
-# ── Iterators ───────────────────────────────────────────────────────────────────────────────
-
-
 def _has_instance(data: Sequence[tuple[str, Any]], dtype: type | tuple[type, ...]) -> bool:
     """Whether one of the named arrays is an instance of a type."""
     return any(isinstance(value, dtype) for _, value in data)
@@ -116,9 +107,6 @@ def _getdata_by_idx(data: Sequence[tuple[str, Any]], idx: Any) -> list[tuple[str
         (name, modkit.nd.take(modkit.nd.array(value, dtype=value.dtype), rows))
         for name, value in data
     ]
-
-
-# ── Modules ─────────────────────────────────────────────────────────────────────────────────
 
 
 def _prepare_group2ctxs(group2ctxs: Any, ctx_len: int) -> list[Any]:
@@ -140,9 +128,6 @@ def _create_sparse_kvstore(given: Any) -> tuple[Any, bool]:
     if not isinstance(given, kvstore.KVStore):
         raise ParameterError(f"kvstore: got {given!r}, expected a KVStore or the name of one")
     return given, True
-
-
-# ── Recurrent cells ─────────────────────────────────────────────────────────────────────────
 
 
 def _normalize_sequence(
@@ -175,8 +160,6 @@ def _in_turn(method: str) -> Callable[[Sequence[Any], Mapping[str, NDArray]], An
 
     return change
 
-
-# ── The table ───────────────────────────────────────────────────────────────────────────────
 
 _CELLS = {
     "_normalize_sequence": _normalize_sequence,

@@ -321,10 +321,7 @@ def imrotate(
 
 
 def random_rotate(
-    src: NDArray,
-    angle_limits: tuple[float, float],
-    zoom_in: bool = False,
-    zoom_out: bool = False,
+    src: NDArray, angle_limits: tuple[float, float], zoom_in: bool = False, zoom_out: bool = False
 ) -> NDArray:
     """`imrotate` by angles between two limits, in degrees, from NumPy's global stream."""
     size = None if src.ndim == 3 else len(src)

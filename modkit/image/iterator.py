@@ -104,8 +104,6 @@ class ImageIter(DataIter):
         self._ended = False
         self.reset()
 
-    # ── As MXNet shows it ───────────────────────────────────────────────────────────────────
-
     imgrec = property(lambda self: self._samples.imgrec, doc="The RecordIO file, or ``None``.")
     imglist = property(lambda self: self._samples.imglist, doc="Labels and files by key.")
     seq = property(lambda self: self._samples.seq, doc="Keys in their present order.")
@@ -195,8 +193,6 @@ class ImageIter(DataIter):
             )
         label = np.stack([np.ravel(each) for each in labels]).reshape(shape)
         return DataBatch([array(data, dtype=data.dtype)], [array(label)], pad=pad)
-
-    # ── For subclasses ──────────────────────────────────────────────────────────────────────
 
     def check_data_shape(self, data_shape: Sequence[int]) -> None:
         """Check that ``data_shape`` is (3, height, width).

@@ -30,11 +30,7 @@ class DataDesc(namedtuple("DataDesc", ["name", "shape"])):
     layout: str | None
 
     def __new__(
-        cls,
-        name: str,
-        shape: Sequence[int],
-        dtype: Any = np.float32,
-        layout: str | None = "NCHW",
+        cls, name: str, shape: Sequence[int], dtype: Any = np.float32, layout: str | None = "NCHW"
     ) -> DataDesc:
         """See the class."""
         self = super().__new__(cls, name, shape)

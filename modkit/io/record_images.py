@@ -24,13 +24,9 @@ from modkit.ops.registry import parse_value
 Result = TypeVar("Result")
 
 OPTIONS: dict[str, tuple[Any, Any]] = {
-    "shuffle": (bool, False),
-    "seed": (int, 0),
-    "round_batch": (bool, True),
-    "num_parts": (int, 1),
-    "part_index": (int, 0),
-    "preprocess_threads": (int, 4),
-}
+    "shuffle": (bool, False), "seed": (int, 0), "round_batch": (bool, True),
+    "num_parts": (int, 1), "part_index": (int, 0), "preprocess_threads": (int, 4),
+}  # fmt: skip
 """Parameters with their types and defaults."""
 
 

@@ -9,13 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from modkit.errors import (
-    NameNotFoundError,
-    NotSupportedError,
-    ParameterError,
-    ShapeError,
-    nearest,
-)
+from modkit.errors import NameNotFoundError, NotSupportedError, ParameterError, ShapeError, nearest
 from modkit.io.array import NDArrayIter
 from modkit.io.base import KIND, DataBatch, DataDesc, DataIter
 from modkit.io.random_state import set_streams, streams

@@ -98,7 +98,7 @@ class DistKVStore(KVStore):
         self._refuse_compression(key)
         if {v.stype for v in values} == {"row_sparse"}:
             return self._sum_of_rows(values)
-        own = super().compressed_sum(key, values)
+        own = self._plain_sum(values)
         return self._rows_over_workers(own, np.ones(own.shape[0], np.int32))
 
     def _sum_of_rows(self, values: list[NDArray]) -> NDArray:
@@ -129,14 +129,10 @@ class DistKVStore(KVStore):
 
     def compressed_sum(self, key: Key, values: list[NDArray]) -> NDArray:
         """The sum over devices and workers; each worker compresses its own sum."""
-        if self._compressor is None:
-            return self._over_workers(super().compressed_sum(key, values))
-        compressor, self._compressor = self._compressor, None
-        try:
-            own = super().compressed_sum(key, values)
-        finally:
-            self._compressor = compressor
-        return self._over_workers(from_jax(compressor(key, 0, own._cell.peek()), own.ctx))
+        own = self._plain_sum(values)
+        if self._compressor is not None:
+            own = from_jax(self._compressor(key, 0, own._cell.peek()), own.ctx)
+        return self._over_workers(own)
 
     def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
         """Write the states of the optimizer, in worker 0; see `KVStore.save_optimizer_states`."""

@@ -279,10 +279,16 @@ class KVStore(KVStoreBase):
 
         Residuals are kept by key and index in the list.
         """
+        if self._compressor is None:
+            return self._plain_sum(values)
+        arrays = [v._as_dense()._cell.peek() for v in values]
+        sent = [self._compressor(key, i, a) for i, a in enumerate(arrays)]
+        return self._plain_sum([from_jax(a, v.ctx) for a, v in zip(sent, values, strict=True)])
+
+    def _plain_sum(self, values: list[NDArray]) -> NDArray:
+        """The sum of the values, as a dense array."""
         home = self._home(values[0].ctx)
         arrays = [v._as_dense()._cell.peek() for v in values]
-        if self._compressor is not None:
-            arrays = [self._compressor(key, i, a) for i, a in enumerate(arrays)]
         device = home.jax_device
         with x64_for(*(a.dtype for a in arrays)):
             moved = [jax.device_put(a, device) for a in arrays]

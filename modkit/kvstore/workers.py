@@ -73,7 +73,9 @@ class Workers:
         """The sums over all workers of arrays on one device; every worker makes the same calls."""
         (device,) = {d for a in arrays for d in a.devices()}
         mesh = self.mesh([device], "one")
-        whole = [_joined(a, NamedSharding(mesh, PartitionSpec())) for a in arrays]
+        everywhere = NamedSharding(mesh, PartitionSpec())
+        joined = jax.make_array_from_single_device_arrays
+        whole = [joined(a.shape, everywhere, [a]) for a in arrays]
         summed = self.run(_summed(mesh), whole, doing=doing)
         return [a.addressable_shards[0].data for a in summed]
 
@@ -378,10 +380,6 @@ def _end_at_once(kind: Any, error: Any, trace: Any) -> None:
 _shown_before: Any = sys.excepthook
 _INTERRUPTED = 130
 """The status of a program that Ctrl-C ends: 128 and the number of SIGINT."""
-
-
-def _joined(array: jax.Array, sharding: NamedSharding) -> jax.Array:
-    return jax.make_array_from_single_device_arrays(array.shape, sharding, [array])
 
 
 @functools.cache

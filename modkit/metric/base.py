@@ -13,13 +13,7 @@ import jax
 import numpy as np
 
 from modkit.constructors import ChecksArguments
-from modkit.errors import (
-    NameNotFoundError,
-    NotSupportedError,
-    ParameterError,
-    ShapeError,
-    nearest,
-)
+from modkit.errors import NameNotFoundError, NotSupportedError, ParameterError, ShapeError, nearest
 from modkit.ndarray import NDArray
 from modkit.registry import get_alias_func, get_register_func
 
@@ -167,9 +161,7 @@ class EvalMetric(ChecksArguments):
             setattr(self, name, getattr(self, name) + state[name])
 
     def fused(
-        self,
-        label_names: Sequence[str] | None = None,
-        output_names: Sequence[str] | None = None,
+        self, label_names: Sequence[str] | None = None, output_names: Sequence[str] | None = None
     ) -> Callable[[Sequence[Any], Sequence[Any]], Any] | None:
         """The metric as a traceable function, for fusion into the compiled step.
 

@@ -140,9 +140,7 @@ class CompositeEvalMetric(EvalMetric):
             metric.merge(part)
 
     def fused(
-        self,
-        label_names: Sequence[str] | None = None,
-        output_names: Sequence[str] | None = None,
+        self, label_names: Sequence[str] | None = None, output_names: Sequence[str] | None = None
     ) -> Callable[[Sequence[Any], Sequence[Any]], Any] | None:
         """See `EvalMetric.fused`. ``None`` if it is ``None`` for one of the metrics."""
         kind = type(self)

@@ -152,9 +152,7 @@ class TracedMetric(EvalMetric):
         return own and self.statistic.needs_label
 
     def fused(
-        self,
-        label_names: Sequence[str] | None = None,
-        output_names: Sequence[str] | None = None,
+        self, label_names: Sequence[str] | None = None, output_names: Sequence[str] | None = None
     ) -> TracedFunction | None:
         """See `EvalMetric.fused`. ``None`` for a subclass that overrides ``update``."""
         kind = type(self)

@@ -35,12 +35,7 @@ class Signature(NamedTuple):
 
 
 def signature_of(
-    graph: Graph,
-    nodes: Sequence[Node],
-    given: Any,
-    shapes: Any,
-    types: Any,
-    dynamic: Any,
+    graph: Graph, nodes: Sequence[Node], given: Any, shapes: Any, types: Any, dynamic: Any
 ) -> Signature:
     """The signature of a graph, from the arguments of `export_model`.
 

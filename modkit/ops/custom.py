@@ -28,7 +28,7 @@ from modkit.errors import (
     nearest,
 )
 from modkit.ops.nn.batch_norm import REPLICAS, mapped_over
-from modkit.ops.registry import OPS, Op, Shape, op
+from modkit.ops.registry import Op, Shape, op
 
 Host = list[np.ndarray]
 Arrays = Sequence[Any]
@@ -363,14 +363,11 @@ def _dtypes(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
 
 
 @op(
-    "Custom",
-    precision="float32",
+    "Custom", precision="float32",
     names=lambda attrs: [*attrs["bridge"].arguments, *attrs["bridge"].aux],
-    outputs=lambda attrs: attrs["bridge"].outputs,
-    partial=_shapes,
-    dtypes=_dtypes,
-    own_gradient=True,
-)
+    outputs=lambda attrs: attrs["bridge"].outputs, partial=_shapes, dtypes=_dtypes,
+    own_gradient=True, kind=CustomOperator,
+)  # fmt: skip
 def custom(*, op_type: str) -> Any:
     """An operator written in Python: a `modkit.operator.CustomOp`.
 
@@ -383,7 +380,3 @@ def custom(*, op_type: str) -> Any:
         device.
     """
     raise MXNetError(f"Custom: {op_type!r} is called through its schema")
-
-
-_entry = OPS["Custom"]
-OPS["Custom"] = CustomOperator(**{f: getattr(_entry, f) for f in Op.__dataclass_fields__})

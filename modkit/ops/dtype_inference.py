@@ -80,9 +80,6 @@ def _same(ins: Types, outs: Types, names: Sequence[str], asked: str | None) -> t
     return (common,) * len(ins), made
 
 
-# ── Rules that operators share ──────────────────────────────────────────────────────────────
-
-
 def first_decides(
     ins: Sequence[str | None], _attrs: Mapping[str, Any]
 ) -> tuple[list[str | None], list[str | None]]:

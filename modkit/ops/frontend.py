@@ -10,13 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from modkit.errors import (
-    NameNotFoundError,
-    ParameterError,
-    caller_level,
-    nearest,
-    not_taken,
-)
+from modkit.errors import NameNotFoundError, ParameterError, caller_level, nearest, not_taken
 from modkit.ops.registry import OPS, DType, Op
 
 FLUENT: tuple[str, ...] = (

@@ -9,7 +9,7 @@ import math
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Union
 
 import numpy as np
@@ -59,41 +59,89 @@ REQUIRED = inspect.Parameter.empty
 _RESERVED = ("key", "train")
 
 
-@dataclass(frozen=True, eq=False)
+Given = Mapping[str, Any]
+"""Parsed parameters of a call, by name."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Op:
-    """One operator. Made by `op`; see there for the fields."""
+    """One operator. Made by `op`, which reads the first seven fields from the function.
+
+    Attributes:
+        name: MXNet's name.
+        fn: the pure function.
+        inputs: names of the tensor inputs.
+        types: annotations of the parameters.
+        defaults: defaults of the parameters that have one.
+        takes_key: the function takes a random key.
+        takes_train: the function takes whether this is training.
+        inert: parameters that are parsed and kept, not passed.
+        hint: the stem of automatic names.
+        precision: the element types it reads in mixed precision; see `Precision`.
+        params: ``params(data_shape, **attrs) -> {input name: shape}``, shapes of learnable
+            inputs and labels from the first input's shape.
+        when: for optional inputs (default ``None``), whether they exist: ``attrs -> bool``.
+        aux: inputs that are auxiliary states (moving statistics), which training updates.
+        rewrites: learnable inputs that training may overwrite (a fixed gamma, with 1).
+        outputs: names of all outputs, or ``attrs -> names``.
+        visible: the number of outputs that are shown, or ``attrs -> number``; default all.
+        variadic: the parameter that counts ``*args`` inputs (``"num_args"``).
+        names: for a variadic operator, ``attrs -> names`` of its inputs; default ``arg0``, ...
+        same_shape: all inputs and outputs have one shape (elementwise operators): inference
+            fills any of them from any other, size by size.
+        partial: ``partial(ins, outs, attrs) -> (ins, outs)`` refines partly known shapes in
+            both directions; shapes are ``None`` or tuples in which 0 is unknown.
+        partial_is_complete: sizes that ``partial`` leaves open stay unknown: inference does not
+            evaluate the operator with stand-in sizes to find them.
+        dtypes: ``dtypes(ins, attrs) -> (ins, outs)`` over dtype names or ``None``. The default
+            rule: all inputs and outputs have one dtype, and a parameter called ``dtype`` sets
+            the outputs'.
+        loss: whether, or for which parsed attributes, the operator ignores the cotangents of its
+            outputs: it is a loss, or its derivative is 0. ``backward()`` needs no head gradient
+            for it.
+        own_gradient: it has a gradient where the cotangents of its outputs are 0, as a loss has:
+            operators after it that stop gradients do not stop this one, as in MXNet 1.9.1.
+        elementwise: an element of the output depends on the inputs' elements at the same position
+            only, so that any order of axes gives the same result.
+        channels_last: ``attrs -> function`` that takes and returns the same for arrays of 4 axes
+            whose channels, MXNet's axis 1, come last, and is made for CPUs; or ``None``.
+        costly: its results are kept for the backward pass where cheap ones are computed again.
+        slow_in_loops: on CPUs it runs many times slower inside a loop of XLA's.
+        input_init: the ``__init__`` attribute of input variables, by input name.
+        check_values: ``check_values(arrays, attrs)`` raises an error for values that eager
+            calls refuse. It waits for the arrays that it reads; compiled graphs do not call it.
+    """
 
     name: str
     fn: Callable[..., Any]
     inputs: tuple[str, ...]
-    variadic: str | None
     types: Mapping[str, Any]
-    defaults: Mapping[str, Any]
-    params: Callable[..., Mapping[str, Shape]] | None
-    when: Mapping[str, Callable[[Mapping[str, Any]], bool]]
-    aux: tuple[str, ...]
-    rewrites: tuple[str, ...]
-    outputs: Callable[[Mapping[str, Any]], Sequence[str]]
-    visible: Callable[[Mapping[str, Any]], int] | None
-    same_shape: bool
-    partial: Callable[..., Any] | None
-    partial_is_complete: bool
-    dtypes: Callable[..., Any] | None
-    loss: bool | Callable[[Mapping[str, Any]], bool]
-    own_gradient: bool
-    internal: bool
-    hint: str
+    defaults: Given
     takes_key: bool
     takes_train: bool
     inert: tuple[str, ...]
-    names: Callable[[Mapping[str, Any]], Sequence[str]] | None
-    elementwise: bool
-    channels_last: Callable[[Mapping[str, Any]], Callable[..., Any] | None] | None
+    hint: str
     precision: Precision
-    costly: bool
-    slow_in_loops: bool
-    input_init: Mapping[str, str]
-    check_values: Callable[[Sequence[Any], Mapping[str, Any]], None] | None
+    params: Callable[..., Mapping[str, Shape]] | None = None
+    when: Mapping[str, Callable[[Given], bool]] = field(default_factory=dict)
+    aux: Sequence[str] = ()
+    rewrites: Sequence[str] = ()
+    outputs: Sequence[str] | Callable[[Given], Sequence[str]] = ("output",)
+    visible: int | Callable[[Given], int] | None = None
+    variadic: str | None = None
+    names: Callable[[Given], Sequence[str]] | None = None
+    same_shape: bool = False
+    partial: Callable[..., Any] | None = None
+    partial_is_complete: bool = False
+    dtypes: Callable[..., Any] | None = None
+    loss: bool | Callable[[Given], bool] = False
+    own_gradient: bool = False
+    elementwise: bool = False
+    channels_last: Callable[[Given], Callable[..., Any] | None] | None = None
+    costly: bool = False
+    slow_in_loops: bool = False
+    input_init: Mapping[str, str] = field(default_factory=dict)
+    check_values: Callable[[Sequence[Any], Given], None] | None = None
 
     @property
     def doc(self) -> str:
@@ -178,11 +226,12 @@ class Op:
 
     def output_names(self, attrs: Mapping[str, Any]) -> Sequence[str]:
         """Names of all outputs, hidden ones too: ``("output",)`` for most."""
-        return self.outputs(attrs)
+        return self.outputs(attrs) if callable(self.outputs) else self.outputs
 
     def visible_outputs(self, attrs: Mapping[str, Any]) -> int:
         """The number of outputs that composition and ``list_outputs`` show."""
-        return self.visible(attrs) if self.visible else len(self.outputs(attrs))
+        shown = self.visible(attrs) if callable(self.visible) else self.visible
+        return len(self.output_names(attrs)) if shown is None else shown
 
     def parse(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Typed parameters from strings or values, with defaults filled in.
@@ -304,31 +353,12 @@ def _placed(types: dict[str, Any], name: str, kind: Any, before: str = "") -> di
 def op(
     name: str,
     *,
-    precision: Precision,
     aliases: Sequence[str] = (),
     like: Callable[..., Any] | None = None,
-    params: Callable[..., Mapping[str, Shape]] | None = None,
-    when: Mapping[str, Callable[[Mapping[str, Any]], bool]] | None = None,
-    aux: Sequence[str] = (),
-    rewrites: Sequence[str] = (),
-    outputs: Sequence[str] | Callable[[Mapping[str, Any]], Sequence[str]] = ("output",),
-    visible: int | Callable[[Mapping[str, Any]], int] | None = None,
-    variadic: str | None = None,
-    same_shape: bool = False,
-    partial: Callable[..., Any] | None = None,
-    partial_is_complete: bool = False,
-    dtypes: Callable[..., Any] | None = None,
-    loss: bool | Callable[[Mapping[str, Any]], bool] = False,
-    own_gradient: bool = False,
     inert: Mapping[str, tuple[Any, ...]] | None = None,
     hint: str | None = None,
-    names: Callable[[Mapping[str, Any]], Sequence[str]] | None = None,
-    elementwise: bool = False,
-    channels_last: Callable[[Mapping[str, Any]], Callable[..., Any] | None] | None = None,
-    costly: bool = False,
-    slow_in_loops: bool = False,
-    input_init: Mapping[str, str] | None = None,
-    check_values: Callable[[Sequence[Any], Mapping[str, Any]], None] | None = None,
+    kind: type[Op] = Op,
+    **schema: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated pure function as an operator.
 
@@ -338,47 +368,16 @@ def op(
 
     Args:
         name: MXNet's name.
-        precision: the element types it reads in mixed precision; see `Precision`.
         aliases: more names of the same operator.
         like: another operator's function, or a dataclass. The function takes its parameters as
             ``**given``, which stand ahead of the function's own; its inputs, too, if the function
             names none.
-        params: ``params(data_shape, **attrs) -> {input name: shape}``, shapes of learnable
-            inputs and labels from the first input's shape.
-        when: for optional inputs (default ``None``), whether they exist: ``attrs -> bool``.
-        aux: inputs that are auxiliary states (moving statistics), which training updates.
-        rewrites: learnable inputs that training may overwrite (a fixed gamma, with 1).
-        outputs: names of all outputs, or ``attrs -> names``.
-        visible: the number of outputs that are shown, or ``attrs -> number``; default all.
-        variadic: the parameter that counts ``*args`` inputs (``"num_args"``).
-        same_shape: all inputs and outputs have one shape (elementwise operators): inference
-            fills any of them from any other, size by size.
-        partial: ``partial(ins, outs, attrs) -> (ins, outs)`` refines partly known shapes in
-            both directions; shapes are ``None`` or tuples in which 0 is unknown.
-        partial_is_complete: sizes that ``partial`` leaves open stay unknown: inference does not
-            evaluate the operator with stand-in sizes to find them.
-        dtypes: ``dtypes(ins, attrs) -> (ins, outs)`` over dtype names or ``None``. The default
-            rule: all inputs and outputs have one dtype, and a parameter called ``dtype`` sets
-            the outputs'.
-        loss: whether, or for which parsed attributes, the operator ignores the cotangents of its
-            outputs: it is a loss, or its derivative is 0. ``backward()`` needs no head gradient
-            for it.
-        own_gradient: it has a gradient where the cotangents of its outputs are 0, as a loss has:
-            operators after it that stop gradients do not stop this one, as in MXNet 1.9.1.
         inert: parameters that MXNet takes and that cannot matter here (``workspace``,
             ``cudnn_off``), as ``{name: (type, default)}``, or ``(type, default, before)`` with the
-            parameter that follows it in MXNet's order. They are parsed and kept, not passed.
+            parameter that follows it in MXNet's order.
         hint: the stem of automatic names; default the lower-case name without underscores ahead.
-        names: for a variadic operator, ``attrs -> names`` of its inputs; default ``arg0``, ...
-        elementwise: an element of the output depends on the inputs' elements at the same position
-            only, so that any order of axes gives the same result.
-        channels_last: ``attrs -> function`` that takes and returns the same for arrays of 4 axes
-            whose channels, MXNet's axis 1, come last, and is made for CPUs; or ``None``.
-        costly: its results are kept for the backward pass where cheap ones are computed again.
-        slow_in_loops: on CPUs it runs many times slower inside a loop of XLA's.
-        input_init: the ``__init__`` attribute of input variables, by input name.
-        check_values: ``check_values(arrays, attrs)`` raises an error for values that eager
-            calls refuse. It waits for the arrays that it reads; compiled graphs do not call it.
+        kind: the class of the entry.
+        schema: further fields of `Op`, of which ``precision`` is required.
 
     Raises:
         ModkitError: a name is taken.
@@ -400,42 +399,22 @@ def op(
         ]
         types_ = {p.name: hints.get(p.name, Any) for p in attrs}
         defaults = {p.name: p.default for p in attrs if p.default is not kinds.empty}
-        for extra, (kind, default, *before) in (inert or {}).items():
-            types_, defaults[extra] = _placed(types_, extra, kind, *before), default
+        for extra, (annotation, default, *before) in (inert or {}).items():
+            types_, defaults[extra] = _placed(types_, extra, annotation, *before), default
+        variadic = schema.get("variadic")
         if variadic and variadic not in types_:
             types_[variadic], defaults[variadic] = int, 0
-        entry = Op(
+        entry = kind(
             name=name,
             fn=fn,
             inputs=tuple(p.name for p in tensors),
-            variadic=variadic,
             types=types_,
             defaults=defaults,
-            params=params,
-            when=when or {},
-            aux=tuple(aux),
-            rewrites=tuple(rewrites),
-            outputs=outputs if callable(outputs) else _always(tuple(outputs)),
-            visible=_always(visible) if isinstance(visible, int) else visible,
-            same_shape=same_shape,
-            partial=partial,
-            partial_is_complete=partial_is_complete,
-            dtypes=dtypes,
-            loss=loss,
-            own_gradient=own_gradient,
-            internal=name.startswith("_"),
-            hint=hint or name.lower().lstrip("_"),
             takes_key="key" in signature.parameters,
             takes_train="train" in signature.parameters,
             inert=tuple(inert or {}),
-            names=names,
-            elementwise=elementwise,
-            channels_last=channels_last,
-            precision=precision,
-            costly=costly,
-            slow_in_loops=slow_in_loops,
-            input_init=input_init or {},
-            check_values=check_values,
+            hint=hint or name.lower().lstrip("_"),
+            **schema,
         )
         for each in (name, *aliases):
             if each in OPS:
@@ -491,11 +470,6 @@ def with_schema(
     made.__annotations__ = {n: annotation for n, (annotation, _) in attrs.items()}
     made.__signature__ = inspect.Signature(parameters)
     return made
-
-
-def _always(value: Any) -> Callable[[Any], Any]:
-    """The function that gives ``value`` for any attributes."""
-    return lambda _attrs: value
 
 
 def unary(

@@ -125,7 +125,8 @@ def _fill_params(
     if complete(data):
         found = {n: s and known_sizes(s) for n, s in _guarded(rule, data, **attrs).items()}
     else:
-        tries = [_attempt(_guarded, rule, _stand_in(data, size), **attrs) for size in _STAND_INS]
+        trials = [tuple(n or size for n in data) for size in _STAND_INS]
+        tries = [_attempt(_guarded, rule, trial, **attrs) for trial in trials]
         if tries[0] is None or tries[1] is None:
             return ins
         found = {n: _agreed(tries[0][n], tries[1][n]) for n in tries[0]}
@@ -139,10 +140,6 @@ def _agreed(first: Sizes, second: Sizes) -> Sizes:
     if first is None or second is None or len(first) != len(second):
         return None
     return tuple(a if a == b else 0 for a, b in zip(first, second, strict=True))
-
-
-def _stand_in(shape: Shape, size: int) -> Shape:
-    return tuple(s or size for s in shape)
 
 
 def _attempt(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

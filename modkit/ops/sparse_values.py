@@ -164,11 +164,7 @@ def compact(
 
 
 def compact_parts(
-    values: np.ndarray,
-    starts: np.ndarray,
-    columns: np.ndarray,
-    shape: tuple[int, int],
-    count: int,
+    values: np.ndarray, starts: np.ndarray, columns: np.ndarray, shape: tuple[int, int], count: int
 ) -> Csr:
     """As `compact`: as many equal parts of the rows, stacked along a new first axis."""
     size = shape[0] // count
@@ -215,9 +211,6 @@ def _padded(
     made.rows[: len(values)] = np.repeat(np.arange(shape[0], dtype=np.int32), np.diff(starts))
     made.columns[: len(unique)] = unique
     return made
-
-
-# ── Operators on them ───────────────────────────────────────────────────────────────────────
 
 
 def picks_rows(op: Op, attrs: Mapping[str, Any]) -> bool:

@@ -139,10 +139,7 @@ _RULES: dict[str, StypeRule] = {
     "_contrib_quadratic": lambda stypes, attrs: DENSE if attrs["c"] else _if_csr(stypes, attrs),
     "_identity_with_attr_like_rhs": lambda stypes, attrs: stypes[1],
     "cast_storage": lambda stypes, attrs: attrs["stype"],
-    **dict.fromkeys(
-        ROW_UPDATES,
-        lambda stypes, attrs: stypes[0],
-    ),
+    **dict.fromkeys(ROW_UPDATES, lambda stypes, attrs: stypes[0]),
     **dict.fromkeys(GRAPH_PARTS, _if_csr),
     "_sparse_retain": lambda stypes, attrs: ROWS,
 }

@@ -113,8 +113,6 @@ class _Machine:
             raise FileFormatError(f"the instruction {name} is not allowed")
         instruction(self, argument)
 
-    # ── The stack ───────────────────────────────────────────────────────────────────────────
-
     def pop(self) -> Any:
         """Remove and return the top value."""
         value = self.top()
@@ -151,8 +149,6 @@ class _Machine:
             raise FileFormatError(f"memo index {index} is not set")
         self.stack.append(self._memo[index])
 
-    # ── Lists and dicts ─────────────────────────────────────────────────────────────────────
-
     def extend(self, values: Iterable[Any]) -> None:
         """Add values to the list on top."""
         target = self.top()
@@ -178,8 +174,6 @@ class _Machine:
         """Push a dict."""
         self.stack.append({})
         self.update(values)
-
-    # ── Objects ─────────────────────────────────────────────────────────────────────────────
 
     def name(self, module: Any, name: Any) -> None:
         """Push a name from the allow-list."""

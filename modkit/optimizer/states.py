@@ -63,9 +63,6 @@ def loads(data: bytes) -> Any:
     return read_pickle(data, "optimizer states", _kind_of)
 
 
-# ── Writing ─────────────────────────────────────────────────────────────────────────────────
-
-
 def _write(out: BinaryIO, value: Any) -> None:
     if isinstance(value, np.generic):
         value = value.item()
@@ -179,9 +176,6 @@ _WRITERS: dict[type, Callable[[BinaryIO, Any], Any]] = {
     tuple: _write_tuple,
     list: _write_list,
 }
-
-
-# ── Reading ─────────────────────────────────────────────────────────────────────────────────
 
 
 def _new_array(handle: None = None, kind: type[NDArray] = NDArray) -> NDArray:

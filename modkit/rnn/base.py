@@ -21,6 +21,8 @@ from modkit.symbol import Symbol
 
 Weights = dict[str, NDArray]
 Activation = str | Callable[..., Symbol]
+Unrolled = tuple[Any, list[Any]]
+"""The outputs of all steps, and the final states."""
 
 
 def compose(called: str, *symbols: Any, **params: Any) -> Symbol:
@@ -216,7 +218,7 @@ class BaseRNNCell(ChecksArguments):
         begin_state: Sequence[Symbol] | None = None,
         layout: str = "NTC",
         merge_outputs: bool | None = None,
-    ) -> tuple[Any, list[Any]]:
+    ) -> Unrolled:
         """The graph of ``length`` steps.
 
         Args:
@@ -233,13 +235,19 @@ class BaseRNNCell(ChecksArguments):
             ParameterError: no inputs, or a list of a different length.
         """
         self.reset()
+        return self._unrolled(length, inputs, begin_state, layout, merge_outputs)
+
+    def _unrolled(
+        self, length: int, inputs: Any, states: Any, layout: str, merge: bool | None
+    ) -> Unrolled:
+        """See `unroll`, whose arguments these are."""
         steps = split_steps(length, inputs, layout)
-        states = self.begin_state() if begin_state is None else begin_state
+        states = self.begin_state() if states is None else states
         outputs = []
         for step in steps:
             output, states = self(step, states)
             outputs.append(output)
-        return arrange(length, outputs, layout, merge_outputs), list(states)
+        return arrange(length, outputs, layout, merge), list(states)
 
     def _get_activation(self, inputs: Symbol, activation: Activation, **kwargs: Any) -> Symbol:
         """Apply an activation, given by name or as a function."""

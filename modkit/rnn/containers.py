@@ -12,6 +12,7 @@ from modkit.ndarray import NDArray
 from modkit.rnn.base import (
     BaseRNNCell,
     RNNParams,
+    Unrolled,
     Weights,
     arrange,
     compose,
@@ -109,27 +110,22 @@ class SequentialRNNCell(CellOfCells):
             last += after
         return inputs, last
 
-    def unroll(
-        self,
-        length: int,
-        inputs: Symbol | Sequence[Symbol],
-        begin_state: Sequence[Symbol] | None = None,
-        layout: str = "NTC",
-        merge_outputs: bool | None = None,
-    ) -> tuple[Any, list[Any]]:
-        """See `BaseRNNCell`."""
-        self.reset()
-        states = self.begin_state() if begin_state is None else begin_state
+    def _unrolled(
+        self, length: int, inputs: Any, states: Any, layout: str, merge: bool | None
+    ) -> Unrolled:
+        states = self.begin_state() if states is None else states
         last: list[Any] = []
         for i, (cell, own) in enumerate(zip(self._cells, self._split_states(states), strict=True)):
-            merge = merge_outputs if i == len(self._cells) - 1 else None
-            inputs, after = cell.unroll(length, inputs, own, layout, merge)
+            merged = merge if i == len(self._cells) - 1 else None
+            inputs, after = cell.unroll(length, inputs, own, layout, merged)
             last += after
         return inputs, last
 
 
 class BidirectionalCell(CellOfCells):
     """A forward and a backward cell over the sequence, with concatenated outputs.
+
+    The final states of `unroll` are two lists, one for each cell.
 
     Args:
         l_cell: the forward cell.
@@ -164,25 +160,18 @@ class BidirectionalCell(CellOfCells):
         """Raise: the backward cell starts at the last step, so single steps are impossible."""
         raise not_steppable(self)
 
-    def unroll(
-        self,
-        length: int,
-        inputs: Symbol | Sequence[Symbol],
-        begin_state: Sequence[Symbol] | None = None,
-        layout: str = "NTC",
-        merge_outputs: bool | None = None,
-    ) -> tuple[Any, list[Any]]:
-        """See `BaseRNNCell`. The final states are two lists, one for each cell."""
-        self.reset()
+    def _unrolled(
+        self, length: int, inputs: Any, states: Any, layout: str, merge: bool | None
+    ) -> Unrolled:
         steps = split_steps(length, inputs, layout)
-        states = self.begin_state() if begin_state is None else begin_state
+        states = self.begin_state() if states is None else states
         (left, right), (l_states, r_states) = self._cells, self._split_states(states)
-        l_out, l_last = left.unroll(length, steps, l_states, layout, merge_outputs)
-        r_out, r_last = right.unroll(length, steps[::-1], r_states, layout, merge_outputs)
-        if merge_outputs is None:
-            merge_outputs = isinstance(l_out, Symbol) and isinstance(r_out, Symbol)
+        l_out, l_last = left.unroll(length, steps, l_states, layout, merge)
+        r_out, r_last = right.unroll(length, steps[::-1], r_states, layout, merge)
+        if merge is None:
+            merge = isinstance(l_out, Symbol) and isinstance(r_out, Symbol)
         axis = layout.find("T")
-        if merge_outputs:
+        if merge:
             r_out = compose("reverse", r_out, axis=axis)
             name = f"{self._output_prefix}out"
             return compose("concat", l_out, r_out, dim=2, name=name), [l_last, r_last]

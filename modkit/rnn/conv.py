@@ -94,10 +94,6 @@ class BaseConvRNNCell(BaseRNNCell):
         }  # fmt: skip
 
     @property
-    def _num_gates(self) -> int:
-        return len(self._gate_names)
-
-    @property
     def state_info(self) -> list[dict[str, Any]]:
         """One state, (N, num_hidden, H', W') for NCHW."""
         return [{"shape": self._state_shape, "__layout__": self._conv_layout}]
@@ -106,7 +102,7 @@ class BaseConvRNNCell(BaseRNNCell):
         self, inputs: Symbol, states: Sequence[Symbol], name: str
     ) -> tuple[Symbol, Symbol]:
         """The pre-activations of all gates from the input, and from the state."""
-        filters = self._num_hidden * self._num_gates
+        filters = self._num_hidden * len(self._gate_names)
         from_input = compose(
             "Convolution", data=inputs, weight=self._iW, bias=self._iB, name=f"{name}i2h",
             **self._i2h(filters),

@@ -15,6 +15,7 @@ from modkit.ndarray import NDArray, concatenate
 from modkit.rnn.base import (
     BaseRNNCell,
     RNNParams,
+    Unrolled,
     Weights,
     arrange,
     compose,
@@ -42,7 +43,7 @@ class FusedRNNCell(BaseRNNCell):
         params: parameters shared with other cells.
 
     Raises:
-        ParameterError: an unknown mode.
+        ParameterError: an unknown mode; in `unroll`, steps along another axis than 0 or 1.
     """
 
     _steps = False
@@ -83,15 +84,9 @@ class FusedRNNCell(BaseRNNCell):
     def _gate_names(self) -> Sequence[str]:
         return GATE_NAMES[self._mode]
 
-    @property
-    def _num_gates(self) -> int:
-        return len(GATE_NAMES[self._mode])
-
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
         """Raise: single steps are not supported; use `unroll`, or the cells of `unfuse`."""
         raise not_steppable(self)
-
-    # ── Weights ─────────────────────────────────────────────────────────────────────────────
 
     def unpack_weights(self, args: Mapping[str, NDArray]) -> Weights:
         """See `BaseRNNCell`: ``lstm_parameters`` becomes ``lstm_l0_i2h_i_weight`` etc.
@@ -117,22 +112,9 @@ class FusedRNNCell(BaseRNNCell):
         args[str(self._parameter.name)] = concatenate([p.reshape((-1,)) for p in parts])
         return args
 
-    # ── Graphs ──────────────────────────────────────────────────────────────────────────────
-
-    def unroll(
-        self,
-        length: int,
-        inputs: Symbol | Sequence[Symbol],
-        begin_state: Sequence[Symbol] | None = None,
-        layout: str = "NTC",
-        merge_outputs: bool | None = None,
-    ) -> tuple[Any, list[Any]]:
-        """See `BaseRNNCell`. Returns the final states only with ``get_next_state=True``.
-
-        Raises:
-            ParameterError: steps along another axis than 0 or 1.
-        """
-        self.reset()
+    def _unrolled(
+        self, length: int, inputs: Any, states: Any, layout: str, merge: bool | None
+    ) -> Unrolled:
         if layout.find("T") not in (0, 1):
             raise ParameterError(f"FusedRNNCell: layout: got {layout!r}, expected 'NTC' or 'TNC'")
         whole: Any = arrange(length, inputs, layout, merge=True)
@@ -141,10 +123,10 @@ class FusedRNNCell(BaseRNNCell):
             warnings.warn(
                 f"FusedRNNCell: layout {layout} is transposed to TNC and back; TNC data avoid "
                 "the transposes",
-                stacklevel=2,
+                stacklevel=3,
             )
             whole = compose("swapaxes", whole, dim1=0, dim2=1)
-        states = self.begin_state() if begin_state is None else begin_state
+        states = self.begin_state() if states is None else states
         made = self._operator(whole, states)
         outputs: Symbol = made[0] if self._get_next_state else made
         last = list(made[1:]) if self._get_next_state else []
@@ -152,7 +134,7 @@ class FusedRNNCell(BaseRNNCell):
             state._set_attr(__layout__="LNC")
         if swapped:
             outputs = compose("swapaxes", outputs, dim1=0, dim2=1)
-        return arrange(length, outputs, layout, merge_outputs), last
+        return arrange(length, outputs, layout, merge), last
 
     def _operator(self, inputs: Symbol, states: Sequence[Symbol]) -> Symbol:
         named = dict(zip(("state", "state_cell"), states, strict=False))

@@ -8,7 +8,7 @@ from typing import Any
 from modkit import symbol
 from modkit.errors import NotSupportedError, ParameterError
 from modkit.ndarray import NDArray
-from modkit.rnn.base import BaseRNNCell, RNNParams, Weights, arrange, compose
+from modkit.rnn.base import BaseRNNCell, RNNParams, Unrolled, Weights, arrange, compose
 from modkit.rnn.containers import SequentialRNNCell
 from modkit.symbol import Symbol
 
@@ -42,20 +42,13 @@ class DropoutCell(BaseRNNCell):
             inputs = compose("Dropout", data=inputs, p=self.dropout)
         return inputs, list(states)
 
-    def unroll(
-        self,
-        length: int,
-        inputs: Symbol | Sequence[Symbol],
-        begin_state: Sequence[Symbol] | None = None,
-        layout: str = "NTC",
-        merge_outputs: bool | None = None,
-    ) -> tuple[Any, list[Any]]:
-        """See `BaseRNNCell`; a symbol of all steps is not split."""
-        self.reset()
-        made = arrange(length, inputs, layout, merge_outputs)
-        if isinstance(made, Symbol):
+    def _unrolled(
+        self, length: int, inputs: Any, states: Any, layout: str, merge: bool | None
+    ) -> Unrolled:
+        made = arrange(length, inputs, layout, merge)
+        if isinstance(made, Symbol):  # of all steps: it is not split
             return self(made, [])
-        return super().unroll(length, made, begin_state, layout, merge_outputs)
+        return super()._unrolled(length, made, states, layout, merge)
 
 
 class ModifierCell(BaseRNNCell):
@@ -165,24 +158,15 @@ class ResidualCell(ModifierCell):
         output, after = self.base_cell(inputs, states)
         return _plus(output, inputs), after
 
-    def unroll(
-        self,
-        length: int,
-        inputs: Symbol | Sequence[Symbol],
-        begin_state: Sequence[Symbol] | None = None,
-        layout: str = "NTC",
-        merge_outputs: bool | None = None,
-    ) -> tuple[Any, list[Any]]:
-        """See `BaseRNNCell`."""
-        self.reset()
+    def _unrolled(
+        self, length: int, inputs: Any, states: Any, layout: str, merge: bool | None
+    ) -> Unrolled:
         self.base_cell._modified = False
         try:
-            outputs, last = self.base_cell.unroll(
-                length, inputs, begin_state, layout, merge_outputs
-            )
+            outputs, last = self.base_cell.unroll(length, inputs, states, layout, merge)
         finally:
             self.base_cell._modified = True
-        merged = isinstance(outputs, Symbol) if merge_outputs is None else merge_outputs
+        merged = isinstance(outputs, Symbol) if merge is None else merge
         added = arrange(length, inputs, layout, merged)
         if isinstance(outputs, Symbol) and isinstance(added, Symbol):
             return _plus(outputs, added), last

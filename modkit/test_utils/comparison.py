@@ -50,11 +50,7 @@ def _find_max_violation(a: Any, b: Any, rtol: float, atol: float) -> tuple[tuple
 
 
 def locationError(
-    a: Any,
-    b: Any,
-    index: Sequence[int],
-    names: Sequence[str],
-    maxError: bool = False,
+    a: Any, b: Any, index: Sequence[int], names: Sequence[str], maxError: bool = False
 ) -> str:
     """The message for one element: ``Location of error: (0, 1), a=1.0, b=2.0``."""
     at = tuple(index)

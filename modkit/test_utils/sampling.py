@@ -49,10 +49,7 @@ def gen_buckets_probs_with_ppf(
 
 
 def chi_square_check(
-    generator: Generator,
-    buckets: Sequence[Bucket],
-    probs: Sequence[float],
-    nsamples: int = 1000000,
+    generator: Generator, buckets: Sequence[Bucket], probs: Sequence[float], nsamples: int = 1000000
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Chi-square test of samples against a distribution.
 

@@ -77,9 +77,6 @@ def simple_forward(
     return outputs[0] if len(outputs) == 1 else outputs
 
 
-# ── Against finite differences ──────────────────────────────────────────────────────────────
-
-
 def numeric_grad(
     executor: Executor,
     location: Mapping[str, Any],
@@ -240,9 +237,6 @@ def _known_stypes(stypes: Any) -> None:
             raise ParameterError(
                 f"{name}: storage type {stype!r}, expected default, row_sparse or csr"
             )
-
-
-# ── Against given numbers ───────────────────────────────────────────────────────────────────
 
 
 def check_symbolic_forward(

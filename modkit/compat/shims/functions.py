@@ -108,8 +108,4 @@ def dist(*_: Any, **__: Any) -> tuple[str, str, str]:
         found = platform.freedesktop_os_release()
     except OSError:
         return "", "", ""
-    return (
-        found.get("NAME", ""),
-        found.get("VERSION_ID", ""),
-        found.get("VERSION_CODENAME", ""),
-    )
+    return (found.get("NAME", ""), found.get("VERSION_ID", ""), found.get("VERSION_CODENAME", ""))

@@ -75,10 +75,7 @@ METHODS: dict[str, dict[str, str]] = {
         "itemset": f"{_OWN}.itemset",
         "newbyteorder": f"{_OWN}.newbyteorder",
     },
-    "numpy.generic": {
-        "tostring": f"{_OWN}.tostring",
-        "newbyteorder": f"{_OWN}.newbyteorder",
-    },
+    "numpy.generic": {"tostring": f"{_OWN}.tostring", "newbyteorder": f"{_OWN}.newbyteorder"},
     "threading.Thread": {"isAlive": "threading.Thread.is_alive"},
 }
 """Replacements of dropped methods, by class."""

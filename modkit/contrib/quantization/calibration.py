@@ -72,17 +72,6 @@ def combine_histogram(
     return Histogram(total, edges, *extremes, wide)
 
 
-def _extremes(name: str, numbers: np.ndarray) -> tuple[float, float]:
-    """The smallest and the largest number of a tensor of one batch.
-
-    Raises:
-        ModkitError: a number is not finite.
-    """
-    low, high = float(numbers.min()), float(numbers.max())
-    check_ranges({name: (low, high)})
-    return low, high
-
-
 class _Collector(abc.ABC):
     """Statistics of each tensor, batch by batch; the base of the two collectors."""
 
@@ -93,11 +82,16 @@ class _Collector(abc.ABC):
         self.logger = logger or _LOG
 
     def collect(self, name: str | bytes, arr: NDArray) -> None:
-        """Read one tensor of one batch; a callback of an executor gets its name as bytes."""
+        """Read one tensor of one batch; a callback of an executor gets its name as bytes.
+
+        Raises:
+            ModkitError: a number is not finite.
+        """
         name = py_str(name)
         if (self.include_layer is None or name in self.include_layer) and arr.size:
             numbers = arr.asnumpy()
-            low, high = _extremes(name, numbers)
+            low, high = float(numbers.min()), float(numbers.max())
+            check_ranges({name: (low, high)})
             self.logger.debug("%s: %d numbers from %g to %g", name, numbers.size, low, high)
             self._add(name, numbers, low, high)
 

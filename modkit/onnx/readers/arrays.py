@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from modkit import symbol as sym
@@ -313,20 +315,12 @@ def _reverse_sequence(node: OnnxNode) -> Symbol:
     return sym.SwapAxis(turned, dim1=0, dim2=1)
 
 
-@reads("RandomUniform")
-def _random_uniform(node: OnnxNode) -> Symbol:
-    low, high = node.attr("low", 0.0), node.attr("high", 1.0)
-    return sym.random.uniform(low, high, shape=tuple(node.attr("shape")), dtype=_dtype(node))
-
-
-@reads("RandomNormal")
-def _random_normal(node: OnnxNode) -> Symbol:
-    mean, scale = node.attr("mean", 0.0), node.attr("scale", 1.0)
-    return sym.random.normal(mean, scale, shape=tuple(node.attr("shape")), dtype=_dtype(node))
-
-
-def _dtype(node: OnnxNode) -> str:
-    return dtype_of(node.attr("dtype", 1))
+@reads("RandomUniform", "RandomNormal")
+def _random(node: OnnxNode) -> Symbol:
+    more: Any = {"shape": tuple(node.attr("shape")), "dtype": dtype_of(node.attr("dtype", 1))}
+    if node.op_type == "RandomUniform":
+        return sym.random.uniform(node.attr("low", 0.0), node.attr("high", 1.0), **more)
+    return sym.random.normal(node.attr("mean", 0.0), node.attr("scale", 1.0), **more)
 
 
 @reads("MatMul")

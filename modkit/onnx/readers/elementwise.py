@@ -37,6 +37,10 @@ def _unary(function: Callable[..., Symbol]) -> Reader:
     return lambda node: function(node.symbol())
 
 
+def _of_first(function: Callable[[OnnxNode, Symbol], Symbol]) -> Reader:
+    return lambda node: function(node, node.symbol())
+
+
 def _pair(op_type: str) -> Reader:
     def read(node: OnnxNode) -> Symbol:
         for index in (1, 0):
@@ -49,8 +53,9 @@ def _pair(op_type: str) -> Reader:
             other = node.symbol(1 - index)
             pair = (other, number.item()) if index else (number.item(), other)
             return _OPERATORS[op_type](*pair)
-        a, b = node.symbols()
-        return _PAIRS[op_type](_legacy_axis(node, a), b)
+        if node.opset < 7 and node.attr("axis") is not None:  # it placed the second operand
+            raise node.refuse("broadcasting of opset 6 and before with axis=")
+        return _PAIRS[op_type](*node.symbols())
 
     return read
 
@@ -64,13 +69,6 @@ def _power(node: OnnxNode) -> Symbol:
     if exponent is not None and exponent.ndim == 0:
         return base ** exponent.item()
     return sym.broadcast_power(base, sym.cast(node.symbol(1), dtype=common))
-
-
-def _legacy_axis(node: OnnxNode, a: Symbol) -> Symbol:
-    """The first operand; before opset 7 ``axis`` placed the second one by other rules."""
-    if node.opset < 7 and node.attr("axis") is not None:
-        raise node.refuse("broadcasting of opset 6 and before with axis=")
-    return a
 
 
 def _folded(function: Callable[[Symbol, Symbol], Symbol]) -> Reader:
@@ -108,12 +106,6 @@ def _round(node: OnnxNode) -> Symbol:
         rest > 0.5, sym.broadcast_logical_and(rest == 0.5, sym.logical_not(even))
     )
     return down + up
-
-
-@reads("Clip")
-def _clip(node: OnnxNode) -> Symbol:
-    low, high = node.number(1, "min", -math.inf), node.number(2, "max", math.inf)
-    return sym.clip(node.symbol(), a_min=low, a_max=high)
 
 
 @reads("Cast")
@@ -181,30 +173,6 @@ def _selu(node: OnnxNode) -> Symbol:
     return sym.maximum(x, 0) * gamma + (sym.exp(sym.minimum(x, 0)) - 1) * (alpha * gamma)
 
 
-@reads("PRelu")
-def _prelu(node: OnnxNode) -> Symbol:
-    x, slope = node.symbols()
-    return sym.maximum(x, 0) + sym.broadcast_mul(sym.minimum(x, 0), slope)
-
-
-@reads("ThresholdedRelu")
-def _thresholded_relu(node: OnnxNode) -> Symbol:
-    x = node.symbol()
-    return x * (x > node.attr("alpha", 1.0))
-
-
-@reads("HardSigmoid")
-def _hard_sigmoid(node: OnnxNode) -> Symbol:
-    alpha, beta = node.attr("alpha", 0.2), node.attr("beta", 0.5)
-    return sym.hard_sigmoid(node.symbol(), alpha=alpha, beta=beta)
-
-
-@reads("HardSwish")
-def _hard_swish(node: OnnxNode) -> Symbol:
-    x = node.symbol()
-    return x * sym.hard_sigmoid(x, alpha=1 / 6, beta=0.5)
-
-
 @reads("Gelu")
 def _gelu(node: OnnxNode) -> Symbol:
     x = node.symbol()
@@ -214,23 +182,26 @@ def _gelu(node: OnnxNode) -> Symbol:
     return 0.5 * x * (1 + sym.tanh(inner))
 
 
-@reads("Mish")
-def _mish(node: OnnxNode) -> Symbol:
-    x = node.symbol()
-    return x * sym.tanh(sym.Activation(x, act_type="softrelu"))
+_OF_FIRST: dict[str, Callable[[OnnxNode, Symbol], Symbol]] = {
+    "Clip": lambda node, x: sym.clip(
+        x, a_min=node.number(1, "min", -math.inf), a_max=node.number(2, "max", math.inf)
+    ),
+    "Dropout": lambda node, x: sym.Dropout(x, p=node.number(1, "ratio", 0.5)),
+    "Elu": lambda node, x: sym.LeakyReLU(x, act_type="elu", slope=node.attr("alpha", 1.0)),
+    "HardSigmoid": lambda node, x: sym.hard_sigmoid(
+        x, alpha=node.attr("alpha", 0.2), beta=node.attr("beta", 0.5)
+    ),
+    "HardSwish": lambda node, x: x * sym.hard_sigmoid(x, alpha=1 / 6, beta=0.5),
+    "IsNaN": lambda node, x: sym.broadcast_not_equal(x, x),
+    "LeakyRelu": lambda node, x: sym.LeakyReLU(x, act_type="leaky", slope=node.attr("alpha", 0.01)),
+    "Mish": lambda node, x: x * sym.tanh(sym.Activation(x, act_type="softrelu")),
+    "PRelu": lambda node, x: (
+        sym.maximum(x, 0) + sym.broadcast_mul(sym.minimum(x, 0), node.symbol(1))
+    ),
+    "Softplus": lambda node, x: sym.Activation(x, act_type="softrelu"),
+    "ThresholdedRelu": lambda node, x: x * (x > node.attr("alpha", 1.0)),
+}
+"""Functions of the node and its first input."""
 
-
-READERS.update(
-    {
-        "LeakyRelu": lambda node: sym.LeakyReLU(
-            node.symbol(), act_type="leaky", slope=node.attr("alpha", 0.01)
-        ),
-        "Mean": lambda node: reduce(sym.broadcast_add, node.symbols()) / len(node.inputs),
-        "IsNaN": lambda node: sym.broadcast_not_equal(node.symbol(), node.symbol()),
-        "Elu": lambda node: sym.LeakyReLU(
-            node.symbol(), act_type="elu", slope=node.attr("alpha", 1.0)
-        ),
-        "Softplus": lambda node: sym.Activation(node.symbol(), act_type="softrelu"),
-        "Dropout": lambda node: sym.Dropout(node.symbol(), p=node.number(1, "ratio", 0.5)),
-    }
-)
+READERS.update({name: _of_first(function) for name, function in _OF_FIRST.items()})
+READERS["Mean"] = lambda node: reduce(sym.broadcast_add, node.symbols()) / len(node.inputs)

@@ -16,12 +16,7 @@ from modkit.ops.partial_shapes import Rule, Sizes
 from modkit.ops.registry import Shape, op
 
 
-@op(
-    "cast_storage",
-    precision="through",
-    same_shape=True,
-    aliases=("_sparse_cast_storage",),
-)
+@op("cast_storage", precision="through", same_shape=True, aliases=("_sparse_cast_storage",))
 def cast_storage(data: Any, *, stype: Literal["default", "csr", "row_sparse"] = "default") -> Any:
     """The same values in another storage type.
 
@@ -104,12 +99,9 @@ def check_edges(data: Shape, u: Shape, v: Shape) -> None:
 
 
 @op(
-    "_contrib_edge_id",
-    precision="through",
-    partial=_edge_partial,
-    dtypes=lambda ins, attrs: (list(ins), [ins[0]]),
-    loss=True,
-)
+    "_contrib_edge_id", precision="through", partial=_edge_partial,
+    dtypes=lambda ins, attrs: (list(ins), [ins[0]]), loss=True,
+)  # fmt: skip
 def edge_id(data: Any, u: Any, v: Any) -> Any:
     """``data[u, v]`` for pairs of row and column; -1 where nothing is stored (a dense 0).
 

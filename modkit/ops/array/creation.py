@@ -90,12 +90,7 @@ def _arange(
 
 @op("_linspace", precision="float32", inert=CONTEXT)
 def _linspace(
-    *,
-    start: float,
-    stop: float,
-    num: int,
-    endpoint: bool = True,
-    dtype: DType = "float32",
+    *, start: float, stop: float, num: int, endpoint: bool = True, dtype: DType = "float32"
 ) -> Any:
     """``num`` evenly spaced numbers from ``start`` to ``stop``, that one left out at will.
 
@@ -111,13 +106,7 @@ def _linspace(
 
 
 @op("_eye", precision="float32", inert=CONTEXT)
-def _eye(
-    *,
-    N: int,
-    M: int = 0,
-    k: int = 0,
-    dtype: DType = "float32",
-) -> Any:
+def _eye(*, N: int, M: int = 0, k: int = 0, dtype: DType = "float32") -> Any:
     """A matrix with ones on its ``k``-th diagonal.
 
     Shapes:
@@ -127,17 +116,10 @@ def _eye(
 
 
 unary(
-    "zeros_like",
-    jnp.zeros_like,
-    "zeros of the shape and type of ``data``",
-    aliases=("_sparse_zeros_like",),
-    precision="through",
-    loss=True,
-)
+    "zeros_like", jnp.zeros_like, "zeros of the shape and type of ``data``",
+    aliases=("_sparse_zeros_like",), precision="through", loss=True,
+)  # fmt: skip
 unary(
-    "ones_like",
-    jnp.ones_like,
-    "ones of the shape and type of ``data``",
-    precision="through",
+    "ones_like", jnp.ones_like, "ones of the shape and type of ``data``", precision="through",
     loss=True,
-)
+)  # fmt: skip

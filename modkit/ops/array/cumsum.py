@@ -27,13 +27,9 @@ def _type_of_sums(dtype: str | None, attrs: Mapping[str, Any]) -> str | None:
 
 
 @op(
-    "_np_cumsum",
-    precision="float32",
-    aliases=("cumsum",),
-    partial=_cumsum_partial,
-    dtypes=lambda ins, attrs: (list(ins), [_type_of_sums(ins[0], attrs)]),
-    hint="cumsum",
-)
+    "_np_cumsum", precision="float32", aliases=("cumsum",), partial=_cumsum_partial,
+    dtypes=lambda ins, attrs: (list(ins), [_type_of_sums(ins[0], attrs)]), hint="cumsum",
+)  # fmt: skip
 def cumsum(
     a: jax.Array,
     *,

@@ -89,12 +89,7 @@ def _scatter_bwd(shape: Shape, indices: jax.Array, cotangent: jax.Array) -> tupl
 _scatter.defvjp(_scatter_fwd, _scatter_bwd)
 
 
-@op(
-    "scatter_nd",
-    precision="float32",
-    dtypes=first_decides,
-    partial=_shape_decides,
-)
+@op("scatter_nd", precision="float32", dtypes=first_decides, partial=_shape_decides)
 def scatter_nd(data: jax.Array, indices: jax.Array, *, shape: Shape) -> jax.Array:
     """An array of zeros with elements put at coordinates; the inverse of ``gather_nd``.
 
@@ -126,12 +121,9 @@ def _check_parts(name: str, data: jax.Array, indices: jax.Array, shape: Shape) -
 
 
 @op(
-    "_backward_gather_nd",
-    precision="float32",
-    dtypes=first_decides,
-    partial=_shape_decides,
+    "_backward_gather_nd", precision="float32", dtypes=first_decides, partial=_shape_decides,
     hint="_backward_gather_nd",
-)
+)  # fmt: skip
 def backward_gather_nd(data: jax.Array, indices: jax.Array, *, shape: Shape) -> jax.Array:
     """An array of zeros to which elements are added at coordinates: the gradient of ``gather_nd``.
 

@@ -21,10 +21,11 @@ def _eager_only(name: str) -> NotSupportedError:
     )
 
 
-def _outputs(
-    name: str, least: int, count: Callable[[int], int]
-) -> Callable[[Mapping[str, Any]], list[str]]:
-    """The rule for names of outputs: ``count`` gives their number, twice that with mappings."""
+def _from_graphs(name: str, least: int, count: Callable[[int], int]) -> Callable[..., Any]:
+    """Register an operator of ``least`` inputs or more.
+
+    ``count`` gives the number of outputs for that of inputs; with mappings there are twice as many.
+    """
 
     def names(attrs: Mapping[str, Any]) -> list[str]:
         inputs, sets = attrs["num_args"], 1 + attrs.get("return_mapping", False)
@@ -32,7 +33,7 @@ def _outputs(
             raise ParameterError(f"{name}: got {inputs} inputs, expected {least} or more")
         return [f"output{i}" for i in range(count(inputs) * sets)]
 
-    return names
+    return op(name, precision="float32", variadic="num_args", outputs=names, loss=True)
 
 
 @op("_contrib_dgl_adjacency", precision="float32", loss=True)
@@ -53,13 +54,7 @@ def dgl_adjacency(data: Any) -> Any:
     raise _eager_only("_contrib_dgl_adjacency")
 
 
-@op(
-    "_contrib_dgl_subgraph",
-    precision="float32",
-    variadic="num_args",
-    outputs=_outputs("_contrib_dgl_subgraph", 2, lambda n: n - 1),
-    loss=True,
-)
+@_from_graphs("_contrib_dgl_subgraph", 2, lambda n: n - 1)
 def dgl_subgraph(*data: Any, return_mapping: bool) -> Any:
     """The subgraphs that sets of vertices induce: the edges between them.
 
@@ -79,13 +74,7 @@ def dgl_subgraph(*data: Any, return_mapping: bool) -> Any:
     raise _eager_only("_contrib_dgl_subgraph")
 
 
-@op(
-    "_contrib_dgl_graph_compact",
-    precision="float32",
-    variadic="num_args",
-    outputs=_outputs("_contrib_dgl_graph_compact", 2, lambda n: n // 2),
-    loss=True,
-)
+@_from_graphs("_contrib_dgl_graph_compact", 2, lambda n: n // 2)
 def dgl_graph_compact(*data: Any, return_mapping: bool, graph_sizes: tuple[int, ...]) -> Any:
     """Sampled graphs without padding: vertices are numbered by their position among the sampled.
 
@@ -110,13 +99,7 @@ def dgl_graph_compact(*data: Any, return_mapping: bool, graph_sizes: tuple[int, 
     raise _eager_only("_contrib_dgl_graph_compact")
 
 
-@op(
-    "_contrib_dgl_csr_neighbor_uniform_sample",
-    precision="float32",
-    variadic="num_args",
-    outputs=_outputs("_contrib_dgl_csr_neighbor_uniform_sample", 2, lambda n: 3 * (n - 1)),
-    loss=True,
-)
+@_from_graphs("_contrib_dgl_csr_neighbor_uniform_sample", 2, lambda n: 3 * (n - 1))
 def dgl_csr_neighbor_uniform_sample(
     *data: Any, num_hops: int = 1, num_neighbor: int = 2, max_num_vertices: Size = 100
 ) -> Any:
@@ -151,13 +134,7 @@ def dgl_csr_neighbor_uniform_sample(
     raise _eager_only("_contrib_dgl_csr_neighbor_uniform_sample")
 
 
-@op(
-    "_contrib_dgl_csr_neighbor_non_uniform_sample",
-    precision="float32",
-    variadic="num_args",
-    outputs=_outputs("_contrib_dgl_csr_neighbor_non_uniform_sample", 3, lambda n: 4 * (n - 2)),
-    loss=True,
-)
+@_from_graphs("_contrib_dgl_csr_neighbor_non_uniform_sample", 3, lambda n: 4 * (n - 2))
 def dgl_csr_neighbor_non_uniform_sample(
     *data: Any, num_hops: int = 1, num_neighbor: int = 2, max_num_vertices: Size = 100
 ) -> Any:

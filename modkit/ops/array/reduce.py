@@ -106,34 +106,18 @@ _ROWS = [
     # name, aliases, function, what it computes
     ("sum", ("sum_axis", "_sparse_sum"), _sum, "The sum."),
     ("mean", ("_sparse_mean",), _mean, "The mean. Of whole numbers, cut off towards zero."),
-    (
-        "_square_sum",
-        (),
-        lambda x, axes, keepdims: _sum(jnp.square(x), axes, keepdims),
-        "The sum of squares.",
-    ),
-    (
-        "prod",
-        (),
-        _prod,
-        "The product.\n\nDiffers: where an element is 0, MXNet's gradient for it is NaN; here it "
-        "is the product of\nthe others.",
-    ),
+    ("_square_sum", (), lambda x, axes, keepdims: _sum(jnp.square(x), axes, keepdims),
+     "The sum of squares."),
+    ("prod", (), _prod,
+     "The product.\n\nDiffers: where an element is 0, MXNet's gradient for it is NaN; here it is "
+     "the product of\nthe others."),
     ("nansum", (), _nansum, "The sum of those that are not NaN."),
     ("nanprod", (), _nanprod, "The product of those that are not NaN; see ``prod``."),
-    (
-        "max",
-        ("max_axis",),
-        functools.partial(_extreme, which="max"),
-        "The largest. Each of several largest ones gets the whole gradient.",
-    ),
-    (
-        "min",
-        ("min_axis",),
-        functools.partial(_extreme, which="min"),
-        "The smallest. Each of several smallest ones gets the whole gradient.",
-    ),
-]
+    ("max", ("max_axis",), functools.partial(_extreme, which="max"),
+     "The largest. Each of several largest ones gets the whole gradient."),
+    ("min", ("min_axis",), functools.partial(_extreme, which="min"),
+     "The smallest. Each of several smallest ones gets the whole gradient."),
+]  # fmt: skip
 
 
 def _register(name: str, aliases: Sequence[str], fn: Any, doc: str) -> None:

@@ -37,10 +37,7 @@ def _pieces(
 
 
 def _even(
-    name: str,
-    pieces: tuple[list[int], list[list[int]], int],
-    count: int,
-    squeeze_axis: bool,
+    name: str, pieces: tuple[list[int], list[list[int]], int], count: int, squeeze_axis: bool
 ) -> None:
     """Cut into ``count`` equal parts."""
     whole, parts, axis = pieces
@@ -68,12 +65,9 @@ def _slice_channel_partial(
 
 
 @op(
-    "SliceChannel",
-    precision="through",
-    aliases=("split",),
-    outputs=lambda attrs: _numbered(attrs["num_outputs"]),
-    partial=_slice_channel_partial,
-)
+    "SliceChannel", precision="through", aliases=("split",),
+    outputs=lambda attrs: _numbered(attrs["num_outputs"]), partial=_slice_channel_partial,
+)  # fmt: skip
 def slice_channel(
     data: jax.Array, *, num_outputs: Size, axis: int = 1, squeeze_axis: bool = False
 ) -> tuple[jax.Array, ...]:
@@ -166,19 +160,11 @@ def _between(starts: Shape, size: int) -> list[int]:
 
 
 @op(
-    "_split_v2",
-    precision="through",
-    outputs=_split_names,
-    partial=_split_v2_partial,
+    "_split_v2", precision="through", outputs=_split_names, partial=_split_v2_partial,
     hint="_split_v2",
-)
+)  # fmt: skip
 def split_v2(
-    data: jax.Array,
-    *,
-    indices: Shape,
-    axis: int = 1,
-    squeeze_axis: bool = False,
-    sections: int = 0,
+    data: jax.Array, *, indices: Shape, axis: int = 1, squeeze_axis: bool = False, sections: int = 0
 ) -> tuple[jax.Array, ...]:
     """Cut an array along an axis: at given places, or into equal sections.
 

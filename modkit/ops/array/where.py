@@ -31,12 +31,9 @@ def _where_types(ins: Sequence[Any], _attrs: Mapping[str, Any]) -> tuple[list[An
 
 
 @op(
-    "where",
-    precision="through",
-    aliases=("_sparse_where",),
-    partial=_where_partial,
+    "where", precision="through", aliases=("_sparse_where",), partial=_where_partial,
     dtypes=_where_types,
-)
+)  # fmt: skip
 def where(condition: jax.Array, x: jax.Array, y: jax.Array) -> jax.Array:
     """``x`` where the condition is not 0, else ``y``.
 

@@ -14,12 +14,7 @@ from modkit.ops.floating import require_floating
 from modkit.ops.registry import op
 
 
-@op(
-    "_contrib_box_encode",
-    precision="float32",
-    outputs=("output0", "output1"),
-    hint="box_encode",
-)
+@op("_contrib_box_encode", precision="float32", outputs=("output0", "output1"), hint="box_encode")
 def box_encode(
     samples: jax.Array,
     matches: jax.Array,

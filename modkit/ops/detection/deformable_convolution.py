@@ -81,12 +81,7 @@ def _sides(at: jax.Array, size: int, fading: bool) -> list[tuple[jax.Array, jax.
 
 
 def _sampled(
-    data: jax.Array,
-    offset: jax.Array,
-    geometry: Geometry,
-    kernel: Shape,
-    parts: int,
-    fading: bool,
+    data: jax.Array, offset: jax.Array, geometry: Geometry, kernel: Shape, parts: int, fading: bool
 ) -> jax.Array:
     """The values that each tap of the kernel reads, by bilinear interpolation.
 
@@ -119,9 +114,7 @@ def _sampled(
 
 
 def _convolve(
-    operator: str,
-    arrays: Mapping[str, jax.Array | None],
-    attrs: Mapping[str, Any],
+    operator: str, arrays: Mapping[str, jax.Array | None], attrs: Mapping[str, Any]
 ) -> jax.Array:
     data, offset, weight, mask = (arrays[n] for n in ("data", "offset", "weight", "mask"))
     if data is None or offset is None or weight is None:
@@ -165,15 +158,10 @@ class _Settings:
 
 
 @op(
-    "_contrib_DeformableConvolution",
-    precision="float32",
-    costly=True,
-    like=_Settings,
-    params=_params,
-    when={"bias": lambda attrs: not attrs["no_bias"]},
-    inert={"workspace": (int, 1024, "no_bias")},
-    hint="deformableconvolution",
-)
+    "_contrib_DeformableConvolution", precision="float32", costly=True, like=_Settings,
+    params=_params, when={"bias": lambda attrs: not attrs["no_bias"]},
+    inert={"workspace": (int, 1024, "no_bias")}, hint="deformableconvolution",
+)  # fmt: skip
 def deformable_convolution(  # noqa: D417 - the settings
     data: jax.Array,
     offset: jax.Array,
@@ -215,15 +203,11 @@ def deformable_convolution(  # noqa: D417 - the settings
 
 
 @op(
-    "_contrib_ModulatedDeformableConvolution",
-    precision="float32",
-    costly=True,
-    like=_Settings,
-    params=_modulated_params,
-    when={"bias": lambda attrs: not attrs["no_bias"]},
+    "_contrib_ModulatedDeformableConvolution", precision="float32", costly=True, like=_Settings,
+    params=_modulated_params, when={"bias": lambda attrs: not attrs["no_bias"]},
     inert={"workspace": (int, 1024, "no_bias"), "im2col_step": (int, 64, "layout")},
     hint="modulateddeformableconvolution",
-)
+)  # fmt: skip
 def modulated_deformable_convolution(  # noqa: D417 - the settings
     data: jax.Array,
     offset: jax.Array,
@@ -237,20 +221,10 @@ def modulated_deformable_convolution(  # noqa: D417 - the settings
     Outside the image lie zeros, with which taps at its border interpolate.
 
     Args:
-        data: images.
-        offset: shift down and across of each tap of each group, at each output position.
+        data, offset, weight, bias, kernel, stride, dilate, pad, num_filter, num_group, no_bias,
+            layout: see `DeformableConvolution`.
         mask: factor of each tap of each group, at each output position.
-        weight: the kernels.
-        bias: one value for each output channel; absent with ``no_bias``.
-        kernel: (height, width).
-        stride: steps, default 1 each.
-        dilate: distances of the kernel taps, default 1 each.
-        pad: zeros on both sides, default 0 each.
-        num_filter: output channels.
-        num_group: groups of channels that do not see each other.
         num_deformable_group: groups of channels with offsets and factors of their own.
-        no_bias: leave the bias out.
-        layout: ``"NCHW"``, which is the default.
 
     Shapes:
         data: (N, C, H, W).

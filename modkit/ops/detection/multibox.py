@@ -84,9 +84,6 @@ def _middles(boxes: jax.Array) -> tuple[jax.Array, jax.Array]:
     return (boxes[..., :2] + boxes[..., 2:]) / 2, boxes[..., 2:] - boxes[..., :2]
 
 
-# ── Targets ─────────────────────────────────────────────────────────────────────────────────
-
-
 def _matched(
     anchors: Sequence[jax.Array], objects: Sequence[jax.Array], count: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -167,13 +164,10 @@ def _hardest(
 
 
 @op(
-    "_contrib_MultiBoxTarget",
-    precision="float32",
-    costly=True,
+    "_contrib_MultiBoxTarget", precision="float32", costly=True,
     outputs=("loc_target", "loc_mask", "cls_target"),
-    inert={"minimum_negative_samples": (int, 0, "variances")},
-    hint="multiboxtarget",
-)
+    inert={"minimum_negative_samples": (int, 0, "variances")}, hint="multiboxtarget",
+)  # fmt: skip
 def multi_box_target(
     anchor: jax.Array,
     label: jax.Array,
@@ -259,9 +253,6 @@ def multi_box_target(
     return tuple(lax.stop_gradient(o) for o in outputs)
 
 
-# ── Detections ──────────────────────────────────────────────────────────────────────────────
-
-
 def _in_front(valid: jax.Array) -> jax.Array:
     """The places of the valid elements, in their order; after them zeros."""
     ranks = lax.iota(jnp.int32, len(valid))
@@ -280,12 +271,9 @@ def _decoded(location: jax.Array, boxes: jax.Array, variances: _Numbers, clip: b
 
 
 @op(
-    "_contrib_MultiBoxDetection",
-    precision="float32",
-    costly=True,
-    inert={"background_id": (int, 0, "nms_threshold")},
-    hint="multiboxdetection",
-)
+    "_contrib_MultiBoxDetection", precision="float32", costly=True,
+    inert={"background_id": (int, 0, "nms_threshold")}, hint="multiboxdetection",
+)  # fmt: skip
 def multi_box_detection(
     cls_prob: jax.Array,
     loc_pred: jax.Array,

@@ -176,9 +176,7 @@ def truth(fn: Callable[[jax.Array, jax.Array], jax.Array]) -> Callable[..., jax.
     return run
 
 
-def _nonzero(
-    fn: Callable[[jax.Array, jax.Array], jax.Array],
-) -> Callable[..., jax.Array]:
+def _nonzero(fn: Callable[[jax.Array, jax.Array], jax.Array]) -> Callable[..., jax.Array]:
     return truth(lambda lhs, rhs: fn(lhs != 0, rhs != 0))
 
 

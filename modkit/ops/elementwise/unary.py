@@ -161,23 +161,14 @@ def _sparse_name(name: str) -> Sequence[str]:
 _ROUNDED = ("cbrt", "log10", "log2")
 """Whole for many whole numbers, where XLA's results are not."""
 
-for _name, _fn, _doc, _precision in _MATH:
-    unary(
-        _name,
-        _number(in_float(_fn, rounds=_name in _ROUNDED), _name),
-        _doc,
-        aliases=_sparse_name(_name),
-        precision=_precision,
-    )
-for _name, _fn, _doc, _precision in (*_EXACT, *_PIECEWISE_CONSTANT):
-    unary(
-        _name,
-        _number(_fn, _name),
-        _doc,
-        aliases=_sparse_name(_name),
-        precision=_precision,
-        loss=(_name, _fn, _doc, _precision) in _PIECEWISE_CONSTANT,
-    )
+for _rows in (_MATH, _EXACT, _PIECEWISE_CONSTANT):
+    for _name, _fn, _doc, _precision in _rows:
+        if _rows is _MATH:
+            _fn = in_float(_fn, rounds=_name in _ROUNDED)
+        unary(
+            _name, _number(_fn, _name), _doc, aliases=_sparse_name(_name), precision=_precision,
+            loss=_rows is _PIECEWISE_CONSTANT,
+        )  # fmt: skip
 
 
 @op("hard_sigmoid", precision="through", same_shape=True)
@@ -231,13 +222,9 @@ def quadratic(data: Any, *, a: float = 0.0, b: float = 0.0, c: float = 0.0) -> A
 
 unary("_copy", jnp.asarray, "the array itself", aliases=("identity",), precision="through")
 unary(
-    "BlockGrad",
-    jax.lax.stop_gradient,
-    "the array itself, through which no gradient flows back",
-    aliases=("stop_gradient", "_sparse_stop_gradient"),
-    loss=True,
-    precision="through",
-)
+    "BlockGrad", jax.lax.stop_gradient, "the array itself, through which no gradient flows back",
+    aliases=("stop_gradient", "_sparse_stop_gradient"), loss=True, precision="through",
+)  # fmt: skip
 
 
 def _bound(value: Any, dtype: Any) -> jax.Array:

@@ -49,12 +49,7 @@ def _half(size: int) -> int:
     return size // 2
 
 
-@op(
-    "_contrib_fft",
-    precision="float32",
-    inert=_INERT,
-    partial=_rule(lambda n: 2 * n, _half),
-)
+@op("_contrib_fft", precision="float32", inert=_INERT, partial=_rule(lambda n: 2 * n, _half))
 def fft(data: Any) -> Any:
     """The discrete Fourier transform ``y_k = Σ_n x_n exp(-2πi kn/d)`` of real rows.
 
@@ -70,12 +65,7 @@ def fft(data: Any) -> Any:
     return parts.reshape(*data.shape[:-1], 2 * data.shape[-1]).astype(data.dtype)
 
 
-@op(
-    "_contrib_ifft",
-    precision="float32",
-    inert=_INERT,
-    partial=_rule(_half, lambda n: 2 * n),
-)
+@op("_contrib_ifft", precision="float32", inert=_INERT, partial=_rule(_half, lambda n: 2 * n))
 def ifft(data: Any) -> Any:
     """The real part of ``x_n = Σ_k y_k exp(2πi kn/d)``, without the factor ``1/d``.
 

@@ -57,10 +57,7 @@ def interleaved_matmul_selfatt_qk(queries_keys_values: Any, *, heads: Size) -> A
     return _scores(queries, keys)
 
 
-@op(
-    "_contrib_interleaved_matmul_selfatt_valatt",
-    precision=("queries_keys_values", "attention"),
-)
+@op("_contrib_interleaved_matmul_selfatt_valatt", precision=("queries_keys_values", "attention"))
 def interleaved_matmul_selfatt_valatt(
     queries_keys_values: Any, attention: Any, *, heads: Size
 ) -> Any:

@@ -50,13 +50,9 @@ def _survival(
 
 
 @op(
-    "_contrib_hawkesll",
-    precision="float32",
-    outputs=("output", "out_state"),
-    partial=_partial,
-    dtypes=_dtypes,
-    costly=True,
-)
+    "_contrib_hawkesll", precision="float32", outputs=("output", "out_state"), partial=_partial,
+    dtypes=_dtypes, costly=True,
+)  # fmt: skip
 def hawkesll(
     lda: Any,
     alpha: Any,

@@ -14,8 +14,6 @@ from modkit.ops.floating import require_floating
 from modkit.ops.own_gradient import with_gradient
 from modkit.ops.registry import Fraction, op
 
-# ── A loss of one's own ─────────────────────────────────────────────────────────────────────
-
 
 def _same(data: jax.Array) -> jax.Array:
     return data
@@ -57,16 +55,11 @@ def make_loss_output(
     return with_gradient(_same, gradient, data)
 
 
-# ── Sparseness ──────────────────────────────────────────────────────────────────────────────
-
-
 @op(
-    "IdentityAttachKLSparseReg",
-    precision="float32",
-    params=lambda data, **_: {"moving_avg": tuple(data[1:2])},
-    aux=("moving_avg",),
+    "IdentityAttachKLSparseReg", precision="float32",
+    params=lambda data, **_: {"moving_avg": tuple(data[1:2])}, aux=("moving_avg",),
     own_gradient=True,
-)
+)  # fmt: skip
 def identity_attach_kl_sparse_reg(
     data: jax.Array,
     moving_avg: jax.Array,
@@ -114,14 +107,9 @@ def identity_attach_kl_sparse_reg(
 
 
 @op(
-    "make_loss",
-    precision="float32",
-    aliases=("_sparse_make_loss",),
-    outputs=("loss",),
-    same_shape=True,
-    loss=True,
-    own_gradient=True,
-)
+    "make_loss", precision="float32", aliases=("_sparse_make_loss",), outputs=("loss",),
+    same_shape=True, loss=True, own_gradient=True,
+)  # fmt: skip
 def make_loss(data: Any) -> Any:
     """``data`` as a loss to be minimised: its gradient is 1, whatever follows it."""
     if is_whole(data.dtype):

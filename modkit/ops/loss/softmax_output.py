@@ -114,14 +114,9 @@ def _dtypes(ins: Any, _attrs: Any) -> tuple[list[Any], list[Any]]:
 
 
 @op(
-    "SoftmaxOutput",
-    precision="float32",
-    aliases=("Softmax",),
-    partial=_partial,
-    dtypes=_dtypes,
-    loss=True,
-    own_gradient=True,
-)
+    "SoftmaxOutput", precision="float32", aliases=("Softmax",), partial=_partial, dtypes=_dtypes,
+    loss=True, own_gradient=True,
+)  # fmt: skip
 def softmax_output(
     data: jax.Array,
     label: jax.Array,

@@ -24,9 +24,7 @@ _ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
 
 @op("Activation", precision="through", same_shape=True, elementwise=True)
 def activation(
-    data: jax.Array,
-    *,
-    act_type: Literal["relu", "sigmoid", "softrelu", "softsign", "tanh"],
+    data: jax.Array, *, act_type: Literal["relu", "sigmoid", "softrelu", "softsign", "tanh"]
 ) -> jax.Array:
     """Apply the activation function ``act_type``, element by element.
 
@@ -76,14 +74,11 @@ def _leaky_channels_last(attrs: Any) -> Callable[..., Any] | None:
 
 
 @op(
-    "LeakyReLU",
-    precision="through",
-    input_init={"gamma": '["Constant", {"value": 0.25}]'},
+    "LeakyReLU", precision="through", input_init={"gamma": '["Constant", {"value": 0.25}]'},
     when={"gamma": lambda attrs: attrs["act_type"] == "prelu"},
     outputs=lambda attrs: ("output", "mask") if attrs["act_type"] == "rrelu" else ("output",),
-    partial=_leaky_partial,
-    channels_last=_leaky_channels_last,
-)
+    partial=_leaky_partial, channels_last=_leaky_channels_last,
+)  # fmt: skip
 def leaky_relu(
     data: jax.Array,
     gamma: jax.Array | None = None,

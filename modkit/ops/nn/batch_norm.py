@@ -57,9 +57,6 @@ _schema = functools.partial(
 )
 
 
-# ── The computation ─────────────────────────────────────────────────────────────────────────
-
-
 def moments(data: jax.Array, axes: tuple[int, ...]) -> tuple[jax.Array, jax.Array]:
     """Mean and (biased) variance over ``axes``, kept with size 1."""
     mean = data.mean(axes, keepdims=True)
@@ -190,19 +187,14 @@ def _normalise(
     return result.astype(data.dtype), mean, var, new
 
 
-# ── The operators ───────────────────────────────────────────────────────────────────────────
-
-
 def _channels_last(_attrs: Mapping[str, Any]) -> Callable[..., Any]:
     return lambda *, axis, **rest: batch_norm(axis=with_channels_last(axis), **rest)
 
 
 @_schema(
-    "BatchNorm",
-    like=_Settings,
-    inert={"cudnn_off": (bool, False), **_CALIBRATION},
+    "BatchNorm", like=_Settings, inert={"cudnn_off": (bool, False), **_CALIBRATION},
     channels_last=_channels_last,
-)
+)  # fmt: skip
 def batch_norm(  # noqa: D417 - the settings
     data: jax.Array,
     gamma: jax.Array,
@@ -248,32 +240,14 @@ def batch_norm(  # noqa: D417 - the settings
 
 
 @_schema(
-    "_contrib_BatchNormWithReLU",
-    hint="batchnormwithrelu",
-    like=batch_norm,
+    "_contrib_BatchNormWithReLU", hint="batchnormwithrelu", like=batch_norm,
     inert={"cudnn_off": (bool, False), **_CALIBRATION},
-)
-def batch_norm_with_relu(**given: Any) -> Any:  # noqa: D417 - those of BatchNorm
+)  # fmt: skip
+def batch_norm_with_relu(**given: Any) -> Any:
     """`BatchNorm`, and ``max(y, 0)`` of its result.
 
     Args:
-        data: the input.
-        gamma: scale of each channel; taken as 1, without gradient, with ``fix_gamma``.
-        beta: shift of each channel.
-        moving_mean: auxiliary state.
-        moving_var: auxiliary state.
-        train: whether this is training.
-        eps: added to the variance.
-        momentum: how much of the moving statistics stays.
-        fix_gamma: keep ``gamma`` at 1: training overwrites it.
-        use_global_stats: use the moving statistics in training too, and leave them.
-        output_mean_var: show the mean and ``1 / sqrt(var + eps)`` as second and third output.
-        axis: the channels.
-
-    Shapes:
-        data: (..., C, ...), C at ``axis``.
-        gamma, beta, moving_mean, moving_var: (C,), float32 where the data is 16-bit.
-        returns: as data; with ``output_mean_var`` (C,) twice more.
+        given: see `BatchNorm`, also for the shapes.
 
     Differs: it takes any shape and element type; MXNet has it for float32 images only.
     """
@@ -303,12 +277,9 @@ def batch_norm_v1(
 
 
 @_schema(
-    "_contrib_SyncBatchNorm",
-    like=_Settings,
-    costly=True,
-    hint="syncbatchnorm",
+    "_contrib_SyncBatchNorm", like=_Settings, costly=True, hint="syncbatchnorm",
     inert={"key": (str, "")},
-)
+)  # fmt: skip
 def sync_batch_norm(  # noqa: D417 - the settings
     data: jax.Array,
     gamma: jax.Array,
@@ -324,15 +295,8 @@ def sync_batch_norm(  # noqa: D417 - the settings
     The third output is the variance.
 
     Args:
-        data: the input.
-        gamma: scale of each channel; taken as 1, without gradient, with ``fix_gamma``.
-        beta: shift of each channel.
-        moving_mean: auxiliary state.
-        moving_var: auxiliary state.
-        train: whether this is training.
-        eps: added to the variance.
-        momentum: how much of the moving statistics stays.
-        fix_gamma: keep ``gamma`` at 1: training overwrites it.
+        data, gamma, beta, moving_mean, moving_var, train, eps, momentum, fix_gamma: see
+            `BatchNorm`.
         use_global_stats: use the moving statistics in training too.
         output_mean_var: show the mean and the variance as second and third output.
         ndev: with 1, each replica keeps to its own batch; otherwise all count, whatever it is.

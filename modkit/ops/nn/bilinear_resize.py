@@ -60,13 +60,9 @@ def _interpolation(size: int, count: int, *, align_corners: bool) -> np.ndarray:
 
 
 @op(
-    "_contrib_BilinearResize2D",
-    precision="float32",
-    costly=True,
-    dtypes=first_decides,
-    hint="bilinearresize2d",
-    when={"like": lambda attrs: attrs["mode"] == "like"},
-)
+    "_contrib_BilinearResize2D", precision="float32", costly=True, dtypes=first_decides,
+    hint="bilinearresize2d", when={"like": lambda attrs: attrs["mode"] == "like"},
+)  # fmt: skip
 def bilinear_resize(
     data: jax.Array,
     like: jax.Array | None = None,

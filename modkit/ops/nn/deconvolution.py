@@ -10,14 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from modkit.errors import ShapeError
-from modkit.ops.nn.convolution import (
-    INERT,
-    Geometry,
-    Layout,
-    add_bias,
-    check_groups,
-    check_weight,
-)
+from modkit.ops.nn.convolution import INERT, Geometry, Layout, add_bias, check_groups, check_weight
 from modkit.ops.nn.layout import per_axis, spatial_axes
 from modkit.ops.registry import Shape, Size, op
 
@@ -110,14 +103,10 @@ def deconvolution_by(
 
 
 @op(
-    "Deconvolution",
-    precision=("data", "weight"),
-    costly=True,
-    slow_in_loops=True,
-    params=_deconv_params,
-    when={"bias": lambda attrs: not attrs["no_bias"]},
+    "Deconvolution", precision=("data", "weight"), costly=True, slow_in_loops=True,
+    params=_deconv_params, when={"bias": lambda attrs: not attrs["no_bias"]},
     inert=INERT | {"workspace": (int, 512, "no_bias")},
-)
+)  # fmt: skip
 def deconvolution(
     data: jax.Array,
     weight: jax.Array,

@@ -39,11 +39,7 @@ def _embedding_types(ins: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[list
 
 
 def embedding(
-    data: jax.Array,
-    weight: jax.Array,
-    *,
-    input_dim: Size,
-    output_dim: Size,
+    data: jax.Array, weight: jax.Array, *, input_dim: Size, output_dim: Size
 ) -> jax.Array:
     """Rows of ``weight``, looked up by number.
 

@@ -25,9 +25,6 @@ def _check_rank(data: Shape, least: int, operator: str) -> None:
         raise ShapeError(f"{operator}: got data of shape {data}, expected {least} axes or more")
 
 
-# ── Layer ───────────────────────────────────────────────────────────────────────────────────
-
-
 def _layer_params(data: Shape, *, axis: int, **_: Any) -> Mapping[str, Shape]:
     if not -len(data) <= axis < len(data):
         raise ShapeError(f"LayerNorm: axis: got {axis}, expected one of data of shape {data}")
@@ -35,12 +32,9 @@ def _layer_params(data: Shape, *, axis: int, **_: Any) -> Mapping[str, Shape]:
 
 
 @op(
-    "LayerNorm",
-    precision="through",
-    params=_layer_params,
-    outputs=("output", "mean", "std"),
+    "LayerNorm", precision="through", params=_layer_params, outputs=("output", "mean", "std"),
     visible=_statistics_visible,
-)
+)  # fmt: skip
 def layer_norm(
     data: jax.Array,
     gamma: jax.Array,
@@ -77,9 +71,6 @@ def layer_norm(
     return tuple(x.astype(data.dtype) for x in (result, *lax.stop_gradient((mean, std))))
 
 
-# ── Group ───────────────────────────────────────────────────────────────────────────────────
-
-
 def _group_params(data: Shape, *, num_groups: int, **_: Any) -> Mapping[str, Shape]:
     _check_rank(data, 3, "GroupNorm")
     if data[1] % num_groups:
@@ -90,12 +81,9 @@ def _group_params(data: Shape, *, num_groups: int, **_: Any) -> Mapping[str, Sha
 
 
 @op(
-    "GroupNorm",
-    precision="through",
-    params=_group_params,
-    outputs=("output", "mean", "std"),
+    "GroupNorm", precision="through", params=_group_params, outputs=("output", "mean", "std"),
     visible=_statistics_visible,
-)
+)  # fmt: skip
 def group_norm(
     data: jax.Array,
     gamma: jax.Array,
@@ -132,19 +120,12 @@ def group_norm(
     return tuple(x.astype(data.dtype) for x in (result.reshape(data.shape), *shown))
 
 
-# ── Instance ────────────────────────────────────────────────────────────────────────────────
-
-
 def _instance_params(data: Shape, **_: Any) -> Mapping[str, Shape]:
     _check_rank(data, 2, "InstanceNorm")
     return dict.fromkeys(("gamma", "beta"), (data[1],))
 
 
-@op(
-    "InstanceNorm",
-    precision="through",
-    params=_instance_params,
-)
+@op("InstanceNorm", precision="through", params=_instance_params)
 def instance_norm(
     data: jax.Array, gamma: jax.Array, beta: jax.Array, *, eps: float = 1e-3
 ) -> jax.Array:
@@ -168,9 +149,6 @@ def instance_norm(
     kept = (1, -1, *[1] * (data.ndim - 2))
     result = (wide - mean) * lax.rsqrt(var + eps) * gamma.reshape(kept) + beta.reshape(kept)
     return result.astype(data.dtype)
-
-
-# ── Neighbouring channels, and length ───────────────────────────────────────────────────────
 
 
 @op("LRN", precision="through", same_shape=True)

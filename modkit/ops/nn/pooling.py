@@ -15,8 +15,6 @@ from modkit.ops.nn.layout import per_axis, resolve, spatial_axes
 from modkit.ops.nn.windows import PLAIN, WindowForm, Windows
 from modkit.ops.registry import Shape, op
 
-# ── The four kinds ──────────────────────────────────────────────────────────────────────────
-
 
 def pool_sum(data: jax.Array, windows: Windows, form: WindowForm = PLAIN) -> jax.Array:
     """The sum of each window, in float32 at least."""
@@ -57,9 +55,6 @@ def pool(data: jax.Array, form: WindowForm = PLAIN, **attrs: Any) -> jax.Array:
         return pool_sum(data, windows, form).astype(data.dtype)
     include = attrs["count_include_pad"] is not False
     return pool_mean(data, windows, form, include_pad=include).astype(data.dtype)
-
-
-# ── Pooling ─────────────────────────────────────────────────────────────────────────────────
 
 
 def _count(size: int, kernel: int, stride: int, pad: int, convention: str) -> int:
@@ -128,12 +123,9 @@ def _channels_last(attrs: Mapping[str, Any]) -> Callable[..., Any] | None:
 
 
 @op(
-    "Pooling",
-    precision="through",
-    like=PoolingSettings,
-    inert={"cudnn_off": (bool, False, "pooling_convention")},
-    channels_last=_channels_last,
-)
+    "Pooling", precision="through", like=PoolingSettings,
+    inert={"cudnn_off": (bool, False, "pooling_convention")}, channels_last=_channels_last,
+)  # fmt: skip
 def pooling(data: jax.Array, **given: Any) -> jax.Array:  # noqa: D417 - the settings
     """The largest, mean, sum or norm of each window.
 

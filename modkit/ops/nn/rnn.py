@@ -20,9 +20,6 @@ _Mode = Literal["gru", "lstm", "rnn_relu", "rnn_tanh"]
 _State = tuple[jax.Array, ...]
 
 
-# ── One step ────────────────────────────────────────────────────────────────────────────────
-
-
 def _affine(x: jax.Array, weight: jax.Array, bias: jax.Array) -> jax.Array:
     """``x Wᵀ + b`` in the type of ``x``; where that of the weights is wider, so is the sum of
     their gradients over the steps.
@@ -77,9 +74,6 @@ def _clip_rule(low: float | None, high: float | None, clip_nan: bool) -> Callabl
     return clip
 
 
-# ── One direction of one layer ──────────────────────────────────────────────────────────────
-
-
 def _scan(
     step: Callable[..., _State],
     weights: Direction,
@@ -118,9 +112,6 @@ def _scan(
     return hidden, last
 
 
-# ── The operator ────────────────────────────────────────────────────────────────────────────
-
-
 def _has_cell(attrs: Any) -> bool:
     return attrs["mode"] == "lstm"
 
@@ -154,13 +145,10 @@ def _params(
 
 
 @op(
-    "RNN",
-    precision=("data", "state"),
-    costly=True,
-    params=_params,
+    "RNN", precision=("data", "state"), costly=True, params=_params,
     when={"state_cell": _has_cell, "sequence_length": lambda attrs: attrs["use_sequence_length"]},
     outputs=_outputs,
-)
+)  # fmt: skip
 def rnn(
     data: jax.Array,
     parameters: jax.Array,

@@ -16,9 +16,6 @@ from modkit.ops.registry import Shape, op
 _CUDNN = {"cudnn_off": (bool | None, None)}
 
 
-# ── Grids ───────────────────────────────────────────────────────────────────────────────────
-
-
 def _affine_grid(matrices: jax.Array, size: Shape, operator: str, steps: Any) -> jax.Array:
     """Positions ``(x, y)`` of a regular grid in [-1, 1], each mapped by the sample's matrix.
 
@@ -50,10 +47,7 @@ def _warped_grid(flow: jax.Array) -> jax.Array:
 
 @op("GridGenerator", precision="float32")
 def grid_generator(
-    data: jax.Array,
-    *,
-    transform_type: Literal["affine", "warp"],
-    target_shape: Shape = (0, 0),
+    data: jax.Array, *, transform_type: Literal["affine", "warp"], target_shape: Shape = (0, 0)
 ) -> jax.Array:
     """Places to sample images at, for `BilinearSampler`: -1 and 1 are the outermost pixels.
 
@@ -73,9 +67,6 @@ def grid_generator(
     if transform_type == "warp":
         return _warped_grid(data)
     return _affine_grid(data, target_shape, "GridGenerator", data.dtype)
-
-
-# ── Sampling ────────────────────────────────────────────────────────────────────────────────
 
 
 def sample(images: jax.Array, grid: jax.Array) -> jax.Array:

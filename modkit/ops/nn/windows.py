@@ -87,9 +87,6 @@ def floor(data: jax.Array) -> Any:
     return jnp.finfo(data.dtype).min
 
 
-# ── As XLA has it ───────────────────────────────────────────────────────────────────────────
-
-
 def largest(data: jax.Array, windows: Windows) -> jax.Array:
     """The maximum of each window. Of equal elements the first has the gradient."""
     margins, lowest = windows.margins(data.shape), data.dtype.type(-np.inf)
@@ -138,9 +135,6 @@ def total(data: jax.Array, windows: Windows) -> jax.Array:
     margins = windows.margins(data.shape)
     zero = data.dtype.type(0)
     return lax.reduce_window(data, zero, lax.add, windows.size, windows.stride, margins)
-
-
-# ── As a pair ───────────────────────────────────────────────────────────────────────────────
 
 
 class WindowForm(NamedTuple):

@@ -34,32 +34,39 @@ def _range_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
     return {"min_range": (1,), "max_range": (1,)}
 
 
-def _type_of(attrs: Mapping[str, Any]) -> str:
+def _type_of(out_type: str, low: float | None, high: float | None) -> str:
     """The type that ``out_type`` means: uint8 for ``"auto"`` where the calibrated range allows."""
-    if attrs["out_type"] != "auto":
-        return attrs["out_type"]
-    low = attrs["min_calib_range"]
-    unsigned = low is not None and low >= 0 and attrs["max_calib_range"] is not None
-    return "uint8" if unsigned else "int8"
+    if out_type != "auto":
+        return out_type
+    return "uint8" if low is not None and low >= 0 and high is not None else "int8"
+
+
+def _type_from(attrs: Mapping[str, Any]) -> str:
+    limits = attrs.get("min_calib_range"), attrs.get("max_calib_range")
+    return _type_of(attrs["out_type"], *limits)
+
+
+def _calibrated(
+    operator: str, numbers: jax.Array, out_type: str, low: float | None, high: float | None
+) -> tuple[str, Any, Any]:
+    """The type of the levels, and their range: the calibrated one, or that of the numbers."""
+    least, most = (low, high) if is_calibrated(low, high) else extent(operator, numbers)
+    return _type_of(out_type, low, high), least, most
 
 
 def _floats_to_levels(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:
-    return ["float32"] * len(ins), [_type_of(attrs), "float32", "float32"]
+    return ["float32"] * len(ins), [_type_from(attrs), "float32", "float32"]
 
 
 def _sums_to_levels(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:
     del ins
-    return ["int32", "float32", "float32"], [_type_of(attrs), "float32", "float32"]
+    return ["int32", "float32", "float32"], [_type_from(attrs), "float32", "float32"]
 
 
 @op(
-    "_contrib_quantize",
-    precision="float32",
-    params=_range_params,
-    outputs=_THREE,
-    dtypes=_floats_to_levels,
-    hint="quantize",
-)
+    "_contrib_quantize", precision="float32", params=_range_params, outputs=_THREE,
+    dtypes=_floats_to_levels, hint="quantize",
+)  # fmt: skip
 def quantize(
     data: jax.Array,
     min_range: jax.Array,
@@ -89,12 +96,9 @@ def quantize(
 
 
 @op(
-    "_contrib_quantize_v2",
-    precision="float32",
-    outputs=_THREE,
-    dtypes=_floats_to_levels,
+    "_contrib_quantize_v2", precision="float32", outputs=_THREE, dtypes=_floats_to_levels,
     hint="quantize_v2",
-)
+)  # fmt: skip
 def quantize_v2(
     data: jax.Array,
     *,
@@ -119,23 +123,17 @@ def quantize_v2(
         ShapeError: ``data`` is empty, and there is no calibrated range.
     """
     require_floating(data, "_contrib_quantize_v2")
-    attrs = {"out_type": out_type, "min_calib_range": min_calib_range}
-    dtype = _type_of({**attrs, "max_calib_range": max_calib_range})
-    calibrated = is_calibrated(min_calib_range, max_calib_range)
     given = min_calib_range, max_calib_range
-    low, high = given if calibrated else extent("_contrib_quantize_v2", data)
+    dtype, low, high = _calibrated("_contrib_quantize_v2", data, out_type, *given)
     bound = width(low, high)
     levels = rounded(data.astype(jnp.float32) * (HALF[dtype] / bound), dtype)
     return (levels, *(ends(-bound, bound) if dtype == "int8" else ends(low, high)))
 
 
 @op(
-    "_contrib_dequantize",
-    precision="float32",
-    params=_range_params,
-    dtypes=lambda ins, attrs: ([ins[0], "float32", "float32"], ["float32"]),
-    hint="dequantize",
-)
+    "_contrib_dequantize", precision="float32", params=_range_params,
+    dtypes=lambda ins, attrs: ([ins[0], "float32", "float32"], ["float32"]), hint="dequantize",
+)  # fmt: skip
 def dequantize(
     data: jax.Array,
     min_range: jax.Array,
@@ -164,13 +162,9 @@ def dequantize(
 
 
 @op(
-    "_contrib_requantize",
-    precision="float32",
-    params=_range_params,
-    outputs=_THREE,
-    dtypes=_sums_to_levels,
-    hint="requantize",
-)
+    "_contrib_requantize", precision="float32", params=_range_params, outputs=_THREE,
+    dtypes=_sums_to_levels, hint="requantize",
+)  # fmt: skip
 def requantize(
     data: jax.Array,
     min_range: jax.Array,
@@ -199,12 +193,9 @@ def requantize(
         DTypeError: ``data`` is of another type.
     """
     check_types("_contrib_requantize", {"data": data}, ("int32",))
-    attrs = {"out_type": out_type, "min_calib_range": min_calib_range}
-    dtype = _type_of({**attrs, "max_calib_range": max_calib_range})
     numbers = data.astype(jnp.float32) * (width(min_range, max_range) / INT32)
-    calibrated = is_calibrated(min_calib_range, max_calib_range)
     given = min_calib_range, max_calib_range
-    low, high = given if calibrated else extent("_contrib_requantize", numbers)
+    dtype, low, high = _calibrated("_contrib_requantize", numbers, out_type, *given)
     bound = width(low, high)
     levels = rounded(numbers * (FULL[dtype] / bound), dtype)
     return (levels, *(ends(-bound, bound) if dtype == "int8" else ends(0.0, bound)))

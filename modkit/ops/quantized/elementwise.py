@@ -50,11 +50,7 @@ def _check(operator: str, lhs: jax.Array, rhs: jax.Array) -> None:
         raise ShapeError(f"{operator}: got shapes {lhs.shape} and {rhs.shape}, expected one shape")
 
 
-@quantized(
-    "quantized_elemwise_add",
-    params=_params,
-    dtypes=_types,
-)
+@quantized("quantized_elemwise_add", params=_params, dtypes=_types)
 def quantized_elemwise_add(
     lhs: jax.Array,
     rhs: jax.Array,
@@ -168,12 +164,7 @@ def _joined_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:
     return given, [None if None in found else joined, "float32", "float32"]
 
 
-@quantized(
-    "quantized_concat",
-    variadic="num_args",
-    names=_joined_names,
-    dtypes=_joined_types,
-)
+@quantized("quantized_concat", variadic="num_args", names=_joined_names, dtypes=_joined_types)
 def quantized_concat(*data: jax.Array, dim: int = 1) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Arrays of levels joined along an axis, in the range that holds all of theirs.
 

@@ -36,17 +36,11 @@ def _range_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
 
 
 @quantized(
-    "quantized_pooling",
-    like=PoolingSettings,
-    params=_range_params,
-    dtypes=_same_type,
+    "quantized_pooling", like=PoolingSettings, params=_range_params, dtypes=_same_type,
     inert={"cudnn_off": (bool, False, "pooling_convention")},
-)
+)  # fmt: skip
 def quantized_pooling(  # noqa: D417 - the settings
-    data: jax.Array,
-    min_data: jax.Array,
-    max_data: jax.Array,
-    **given: Any,
+    data: jax.Array, min_data: jax.Array, max_data: jax.Array, **given: Any
 ) -> Quantized:
     """The largest level or the mean of each window, rounded; parameters are those of Pooling.
 
@@ -88,11 +82,7 @@ def quantized_pooling(  # noqa: D417 - the settings
     return jnp.rint(found).astype(data.dtype), *jax.lax.stop_gradient((min_data, max_data))
 
 
-@quantized(
-    "quantized_flatten",
-    params=_range_params,
-    dtypes=_same_type,
-)
+@quantized("quantized_flatten", params=_range_params, dtypes=_same_type)
 def quantized_flatten(data: jax.Array, min_data: jax.Array, max_data: jax.Array) -> Quantized:
     """All axes but the first as one, with the data's range.
 
@@ -112,11 +102,7 @@ def quantized_flatten(data: jax.Array, min_data: jax.Array, max_data: jax.Array)
     return flatten(data), *jax.lax.stop_gradient((min_data, max_data))
 
 
-@quantized(
-    "quantized_act",
-    params=_range_params,
-    dtypes=_same_type,
-)
+@quantized("quantized_act", params=_range_params, dtypes=_same_type)
 def quantized_act(
     data: jax.Array,
     min_data: jax.Array,
@@ -246,11 +232,9 @@ def _embedding_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
 
 
 @quantized(
-    "quantized_embedding",
-    params=_embedding_params,
-    dtypes=_embedding_types,
+    "quantized_embedding", params=_embedding_params, dtypes=_embedding_types,
     inert={"dtype": (DType, "float32"), "sparse_grad": (bool, False)},
-)
+)  # fmt: skip
 def quantized_embedding(
     data: jax.Array,
     weight: jax.Array,

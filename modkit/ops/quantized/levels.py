@@ -71,10 +71,7 @@ def extent(operator: str, data: jax.Array) -> Range:
             "and max_calib_range"
         )
     numbers, most = ~jnp.isnan(data), jnp.finfo(data.dtype).max
-    return (
-        data.min(where=numbers, initial=most),
-        data.max(where=numbers, initial=-most),
-    )
+    return (data.min(where=numbers, initial=most), data.max(where=numbers, initial=-most))
 
 
 def ends(low: Any, high: Any) -> Range:

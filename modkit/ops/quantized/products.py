@@ -24,6 +24,7 @@ from modkit.ops.quantized.levels import (
     FULL,
     HALF,
     INT32,
+    Quantized,
     Types,
     check_types,
     ends,
@@ -42,12 +43,8 @@ def _types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:
     return eight + ["float32"] * (2 * tensors), ["int32", "float32", "float32"]
 
 
-def _has_bias(attrs: Mapping[str, Any]) -> bool:
-    return not attrs["no_bias"]
-
-
 _WITH_BIAS: dict[str, Callable[[Mapping[str, Any]], bool]] = dict.fromkeys(
-    ("bias", "min_bias", "max_bias"), _has_bias
+    ("bias", "min_bias", "max_bias"), lambda attrs: not attrs["no_bias"]
 )
 
 
@@ -81,14 +78,27 @@ def _exactly(
     return total
 
 
+def _check(name: str, data: jax.Array, weight: jax.Array, bias: jax.Array | None) -> None:
+    check_types(name, {"data": data}, EIGHT_BITS)
+    check_types(name, {"weight": weight} | ({} if bias is None else {"bias": bias}), ("int8",))
+
+
 def _with_bias(
-    sums: jax.Array, data_type: str, ranges: Mapping[str, Any], bias: jax.Array | None, rank: int
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """The sums with the bias in their units, and their range."""
-    sides = width(*ranges["data"]), width(*ranges["weight"])
+    sums: jax.Array, data_type: str, bias: jax.Array | None, ranges: Sequence[Any], rank: int
+) -> Quantized:
+    """The sums with the bias in their units, and their range.
+
+    Args:
+        sums: of products, int32.
+        data_type: type of the levels that were multiplied with the weight's.
+        bias: levels; ``None`` without one.
+        ranges: lower and upper end of the ranges of data, weight and bias.
+        rank: number of axes after the channels.
+    """
+    sides = width(*ranges[:2]), width(*ranges[2:4])
     if bias is not None:
         unit = sides[0] / HALF[data_type] * sides[1] / HALF["int8"]
-        scale = width(*ranges["bias"]) / HALF["int8"] / jnp.where(unit > 0, unit, 1)
+        scale = width(*ranges[4:]) / HALF["int8"] / jnp.where(unit > 0, unit, 1)
         # A bias that exceeds the range of the sums saturates; float32 knows 24 bits of the room.
         room = INT32 - jnp.max(jnp.abs(sums).astype(jnp.float32), initial=0) * (1 + 2.0**-20) - 256
         whole = jnp.clip(jnp.rint(bias.astype(jnp.float32) * scale), -room, room)
@@ -110,14 +120,9 @@ def _conv_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
 
 
 @quantized(
-    "quantized_conv",
-    like=ConvolutionSettings,
-    costly=True,
-    params=_conv_params,
-    when=_WITH_BIAS,
-    dtypes=_types,
-    inert=INERT,
-)
+    "quantized_conv", like=ConvolutionSettings, costly=True, params=_conv_params, when=_WITH_BIAS,
+    dtypes=_types, inert=INERT,
+)  # fmt: skip
 def quantized_conv(  # noqa: D417 - the settings
     data: jax.Array,
     weight: jax.Array,
@@ -129,7 +134,7 @@ def quantized_conv(  # noqa: D417 - the settings
     min_bias: jax.Array | None = None,
     max_bias: jax.Array | None = None,
     **given: Any,
-) -> tuple[jax.Array, jax.Array, jax.Array]:
+) -> Quantized:
     """Convolution of 8-bit arrays; sums are int32.
 
     Args:
@@ -165,8 +170,7 @@ def quantized_conv(  # noqa: D417 - the settings
         MXNet 1.9.1 refuses int8 data, and scales a bias and the range of uint8 data wrongly.
     """
     name = "_contrib_quantized_conv"
-    check_types(name, {"data": data}, EIGHT_BITS)
-    check_types(name, {"weight": weight} | ({} if bias is None else {"bias": bias}), ("int8",))
+    _check(name, data, weight, bias)
     attrs = vars(ConvolutionSettings(**given))
     kernel, num_group, layout = attrs["kernel"], attrs["num_group"], attrs["layout"]
     if layout is not None and not layout.startswith("NC"):
@@ -181,9 +185,8 @@ def quantized_conv(  # noqa: D417 - the settings
         return by_xla(together, weight, geometry.moves(), num_group, geometry.layout)
 
     sums = _exactly(product, split, weight, (2, 1), math.prod(kernel))
-    ranges = {"data": (min_data, max_data), "weight": (min_weight, max_weight)}
-    ranges["bias"] = (min_bias, max_bias)
-    return _with_bias(sums, str(data.dtype), ranges, bias, len(kernel))
+    ranges = min_data, max_data, min_weight, max_weight, min_bias, max_bias
+    return _with_bias(sums, str(data.dtype), bias, ranges, len(kernel))
 
 
 def _dense_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
@@ -192,11 +195,7 @@ def _dense_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
 
 
 @quantized(
-    "quantized_fully_connected",
-    costly=True,
-    params=_dense_params,
-    when=_WITH_BIAS,
-    dtypes=_types,
+    "quantized_fully_connected", costly=True, params=_dense_params, when=_WITH_BIAS, dtypes=_types
 )
 def quantized_fully_connected(
     data: jax.Array,
@@ -212,7 +211,7 @@ def quantized_fully_connected(
     num_hidden: Size,
     no_bias: bool = False,
     flatten: bool = True,
-) -> tuple[jax.Array, jax.Array, jax.Array]:
+) -> Quantized:
     """Affine map of 8-bit arrays; sums are int32.
 
     Args:
@@ -240,13 +239,11 @@ def quantized_fully_connected(
         ShapeError: the weight is of another shape.
     """
     name = "_contrib_quantized_fully_connected"
-    check_types(name, {"data": data}, EIGHT_BITS)
-    check_types(name, {"weight": weight} | ({} if bias is None else {"bias": bias}), ("int8",))
+    _check(name, data, weight, bias)
     expected = _dense_params(data.shape, num_hidden=num_hidden, flatten=flatten)["weight"]
     if weight.shape != expected:
         raise ShapeError(f"{name}: weight: got shape {weight.shape}, expected {expected}")
     rows = data.reshape(data.shape[0], weight.shape[1]) if flatten else data
     sums = _exactly(lambda x, w: x @ w.T, rows, weight, (rows.ndim - 1, 1), 1)
-    ranges = {"data": (min_data, max_data), "weight": (min_weight, max_weight)}
-    ranges["bias"] = (min_bias, max_bias)
-    return _with_bias(sums, str(data.dtype), ranges, bias, 0)
+    ranges = min_data, max_data, min_weight, max_weight, min_bias, max_bias
+    return _with_bias(sums, str(data.dtype), bias, ranges, 0)

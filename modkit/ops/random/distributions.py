@@ -126,74 +126,41 @@ class Distribution:
         return self.draw(key, shape, working, *numbers).astype(dtype)
 
 
-DISTRIBUTIONS = {
-    d.name: d
-    for d in (
-        Distribution(
-            "uniform",
-            _uniform,
-            {"low": 0.0, "high": 1.0},
-            ("low", "high"),
-            lambda low, high: low <= high,
-            "low <= high",
-            "Uniformly distributed numbers from ``low`` up to ``high``.",
-            ("uniform",),
-        ),
-        Distribution(
-            "normal",
-            _normal,
-            {"loc": 0.0, "scale": 1.0},
-            ("mu", "sigma"),
-            lambda loc, scale: scale > 0,
-            "scale > 0",
-            "Normally distributed numbers, by mean and standard deviation.",
-            ("normal",),
-        ),
-        Distribution(
-            "gamma",
-            _gamma,
-            {"alpha": 1.0, "beta": 1.0},
-            ("alpha", "beta"),
-            lambda alpha, beta: alpha > 0 and beta > 0,
-            "alpha > 0 and beta > 0",
-            "Gamma distributed numbers of shape ``alpha`` and scale ``beta``.",
-        ),
-        Distribution(
-            "exponential",
-            _exponential,
-            {"lam": 1.0},
-            ("lam",),
-            lambda lam: lam > 0,
-            "lam > 0",
-            "Exponentially distributed numbers of rate ``lam``.",
-        ),
-        Distribution(
-            "poisson",
-            _poisson,
-            {"lam": 1.0},
-            ("lam",),
-            lambda lam: lam >= 0,
-            "lam >= 0",
-            "Poisson distributed counts of mean ``lam``.",
-        ),
-        Distribution(
-            "negative_binomial",
-            _negative_binomial,
-            {"k": 1, "p": 1.0},
-            ("k", "p"),
-            lambda k, p: k >= 0 and 0 < p <= 1,
-            "k >= 0 and 0 < p <= 1",
-            "Counts of failures before ``k`` successes, each of probability ``p``.",
-        ),
-        Distribution(
-            "generalized_negative_binomial",
-            _mixed_poisson,
-            {"mu": 1.0, "alpha": 1.0},
-            ("mu", "alpha"),
-            lambda mu, alpha: mu >= 0 and alpha >= 0,
-            "mu >= 0 and alpha >= 0",
-            "Negative binomial counts of mean ``mu`` and variance ``mu + alpha * mu²``.",
-        ),
-    )
-}
+_ROWS = (
+    Distribution(
+        "uniform", _uniform, {"low": 0.0, "high": 1.0}, ("low", "high"),
+        lambda low, high: low <= high, "low <= high",
+        "Uniformly distributed numbers from ``low`` up to ``high``.", ("uniform",),
+    ),
+    Distribution(
+        "normal", _normal, {"loc": 0.0, "scale": 1.0}, ("mu", "sigma"),
+        lambda loc, scale: scale > 0, "scale > 0",
+        "Normally distributed numbers, by mean and standard deviation.", ("normal",),
+    ),
+    Distribution(
+        "gamma", _gamma, {"alpha": 1.0, "beta": 1.0}, ("alpha", "beta"),
+        lambda alpha, beta: alpha > 0 and beta > 0, "alpha > 0 and beta > 0",
+        "Gamma distributed numbers of shape ``alpha`` and scale ``beta``.",
+    ),
+    Distribution(
+        "exponential", _exponential, {"lam": 1.0}, ("lam",), lambda lam: lam > 0, "lam > 0",
+        "Exponentially distributed numbers of rate ``lam``.",
+    ),
+    Distribution(
+        "poisson", _poisson, {"lam": 1.0}, ("lam",), lambda lam: lam >= 0, "lam >= 0",
+        "Poisson distributed counts of mean ``lam``.",
+    ),
+    Distribution(
+        "negative_binomial", _negative_binomial, {"k": 1, "p": 1.0}, ("k", "p"),
+        lambda k, p: k >= 0 and 0 < p <= 1, "k >= 0 and 0 < p <= 1",
+        "Counts of failures before ``k`` successes, each of probability ``p``.",
+    ),
+    Distribution(
+        "generalized_negative_binomial", _mixed_poisson, {"mu": 1.0, "alpha": 1.0},
+        ("mu", "alpha"), lambda mu, alpha: mu >= 0 and alpha >= 0, "mu >= 0 and alpha >= 0",
+        "Negative binomial counts of mean ``mu`` and variance ``mu + alpha * mu²``.",
+    ),
+)  # fmt: skip
+
+DISTRIBUTIONS = {row.name: row for row in _ROWS}
 """The distributions, by the middle of their operators' names."""

@@ -38,14 +38,7 @@ class RandomFunctions:
         get_prob: the default of ``multinomial``.
     """
 
-    def __init__(
-        self,
-        call: Call,
-        array: type,
-        *,
-        shape: tuple[int, ...] | None,
-        get_prob: bool,
-    ):
+    def __init__(self, call: Call, array: type, *, shape: tuple[int, ...] | None, get_prob: bool):
         self._call, self._array = call, array
         self._shape, self._get_prob = shape, get_prob
         self._normal = self._distribution("normal")
@@ -125,23 +118,14 @@ class RandomFunctions:
         defaults = {"scale": 1.0} if name == "exponential" else dist.params
         order = (*defaults, "shape", "dtype", "ctx", "out")
         kind = inspect.Parameter
-        types = {
-            **dict.fromkeys(defaults, float | self._array),
-            **_TYPES,
-            "out": self._array | None,
-        }
-        signature = inspect.Signature(
-            [
-                *(
-                    kind(
-                        n, kind.POSITIONAL_OR_KEYWORD, default=defaults.get(n), annotation=types[n]
-                    )
-                    for n in order
-                ),
-                kind("kwargs", kind.VAR_KEYWORD, annotation=Any),
-            ],
-            return_annotation=self._array,
-        )
+        numbers = dict.fromkeys(defaults, float | self._array)
+        types = {**numbers, **_TYPES, "out": self._array | None}
+        given = [
+            kind(n, kind.POSITIONAL_OR_KEYWORD, default=defaults.get(n), annotation=types[n])
+            for n in order
+        ]
+        more = kind("kwargs", kind.VAR_KEYWORD, annotation=Any)
+        signature = inspect.Signature([*given, more], return_annotation=self._array)
 
         def draw(*args: Any, **kwargs: Any) -> Any:
             count = len(args) + len(kwargs)

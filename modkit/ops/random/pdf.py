@@ -57,20 +57,12 @@ _ROWS: list[tuple[str, Callable[..., Any], Sequence[str], str]] = [
     ("gamma", _gamma, ("alpha", "beta"), "the gamma distribution of rate ``beta``"),
     ("exponential", _exponential, ("lam",), "the exponential distribution of rate ``lam``"),
     ("poisson", _poisson, ("lam",), "the Poisson distribution of mean ``lam``"),
-    (
-        "negative_binomial",
-        _negative_binomial,
-        ("k", "p"),
-        "failures before ``k`` successes of probability ``p``",
-    ),
-    (
-        "generalized_negative_binomial",
-        _mixed_poisson,
-        ("mu", "alpha"),
-        "counts of mean ``mu`` and variance ``mu + alpha * mu²``",
-    ),
+    ("negative_binomial", _negative_binomial, ("k", "p"),
+     "failures before ``k`` successes of probability ``p``"),
+    ("generalized_negative_binomial", _mixed_poisson, ("mu", "alpha"),
+     "counts of mean ``mu`` and variance ``mu + alpha * mu²``"),
     ("dirichlet", _dirichlet, ("alpha",), "the Dirichlet distribution; its last axis is a vector"),
-]
+]  # fmt: skip
 
 
 def _align(name: str, sample: Any, params: Sequence[Any], vector: bool) -> list[Any]:

@@ -27,10 +27,7 @@ def _sample_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
 
 def _register(dist: Distribution) -> None:
     numbers = {n: (int if isinstance(d, int) else Traced, d) for n, d in dist.params.items()}
-    spec: dict[str, tuple[Any, Any]] = {
-        "shape": (Shape | None, None),
-        "dtype": (FloatType, None),
-    }
+    spec: dict[str, tuple[Any, Any]] = {"shape": (Shape | None, None), "dtype": (FloatType, None)}
 
     def by_number(*, key: Any, shape: Shape | None, dtype: str | None, **given: Any) -> Any:
         dist.check(*given.values())
@@ -103,12 +100,9 @@ def check_randint(low: int, high: int) -> None:
 
 
 @op(
-    "_random_randint",
-    precision="float32",
-    aliases=("random_randint",),
-    inert=CONTEXT,
+    "_random_randint", precision="float32", aliases=("random_randint",), inert=CONTEXT,
     dtypes=lambda ins, attrs: (list(ins), [attrs["dtype"] or "int32"]),
-)
+)  # fmt: skip
 def _random_randint(
     *,
     key: Any,
@@ -134,12 +128,10 @@ def _random_randint(
 
 
 @op(
-    "_sample_multinomial",
-    precision="float32",
-    aliases=("sample_multinomial",),
+    "_sample_multinomial", precision="float32", aliases=("sample_multinomial",),
     outputs=lambda attrs: ("output0", "output1") if attrs["get_prob"] else ("output",),
     dtypes=lambda ins, attrs: (list(ins), [attrs["dtype"], ins[0]][: 1 + attrs["get_prob"]]),
-)
+)  # fmt: skip
 def _sample_multinomial(
     data: Any,
     *,

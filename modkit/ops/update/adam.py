@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from modkit.ops.partial_shapes import Rule, Sizes, common, merge
-from modkit.ops.registry import REQUIRED, Traced, op
+from modkit.ops.registry import REQUIRED
 from modkit.ops.update import formulas
 from modkit.ops.update.schema import COMMON, LR, declare, one_weight
 
@@ -15,6 +15,7 @@ _LAMB = {
     "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-6, "t": REQUIRED, "bias_correction": True,
     **COMMON, "wd": REQUIRED,
 }  # fmt: skip
+_PHASE2 = {**LR, "lower_bound": -1.0, "upper_bound": -1.0}
 
 
 def _ftml(*arrays: Any, clip_grad: Any, **numbers: Any) -> Any:
@@ -74,53 +75,28 @@ def _phase2_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Mapping
     return [full, full, *norms, *[full] * len(ins[4:])], [full]
 
 
-@op("lamb_update_phase2", precision="float32", partial=_phase2_partial)
-def lamb_update_phase2(
-    weight: Any,
-    g: Any,
-    r1: Any,
-    r2: Any,
-    *,
-    lr: Traced,
-    lower_bound: Traced = -1.0,
-    upper_bound: Traced = -1.0,
-) -> Any:
-    """``w ← w − lr·(r1/r2)·g``, with ``r1`` between the bounds; a bound below 0 is none.
-
-    Shapes:
-        weight, g: of one shape.
-        r1, r2: (1,), the norms of both.
-    """
-    new = formulas.lamb_phase2(
-        weight, g, r1, r2, lr=lr, lower_bound=lower_bound, upper_bound=upper_bound
-    )
-    return new.reshape(weight.shape)  # a weight without axes, too
+def _phase2(*, weight: Any, g: Any, r1: Any, r2: Any, **numbers: Any) -> Any:
+    # A weight without axes keeps its shape.
+    return formulas.lamb_phase2(weight, g, r1, r2, **numbers).reshape(weight.shape)
 
 
-@op(
-    "mp_lamb_update_phase2",
-    precision="float32",
-    partial=_phase2_partial,
-    aux=("weight32",),
-    dtypes=lambda ins, attrs: ([ins[0], "float32", "float32", "float32", "float32"], [ins[0]]),
-)
-def mp_lamb_update_phase2(
-    weight: Any,
-    g: Any,
-    r1: Any,
-    r2: Any,
-    weight32: Any,
-    *,
-    lr: Traced,
-    lower_bound: Traced = -1.0,
-    upper_bound: Traced = -1.0,
-) -> Any:
-    """`lamb_update_phase2` on the float32 copy ``weight32`` of a 16-bit weight.
-
-    Differs: MXNet documents that ``weight32`` is updated too, but leaves it as it was.
-    """
-    new = formulas.lamb_phase2(
-        weight32, g, r1, r2, lr=lr, lower_bound=lower_bound, upper_bound=upper_bound
-    )
-    new = new.reshape(weight.shape)
+def _mixed_phase2(*, weight: Any, weight32: Any, **rest: Any) -> Any:
+    new = _phase2(weight=weight32, **rest)
     return new.astype(weight.dtype), {"weight32": new}
+
+
+declare(
+    "lamb_update_phase2", _phase2, ("weight", "g", "r1", "r2"), _PHASE2,
+    "``w ← w − lr·(r1/r2)·g``, with ``r1`` between the bounds; a bound below 0 is none.\n\n"
+    "Shapes:\n"
+    "    weight, g: of one shape.\n"
+    "    r1, r2: (1,), the norms of both.",
+    partial=_phase2_partial,
+)  # fmt: skip
+declare(
+    "mp_lamb_update_phase2", _mixed_phase2, ("weight", "g", "r1", "r2", "weight32"), _PHASE2,
+    "`lamb_update_phase2` on the float32 copy ``weight32`` of a 16-bit weight.\n\n"
+    "Differs: MXNet documents that ``weight32`` is updated too, but leaves it as it was.",
+    partial=_phase2_partial, aux=("weight32",),
+    dtypes=lambda ins, attrs: ([ins[0], *["float32"] * 4], [ins[0]]),
+)  # fmt: skip

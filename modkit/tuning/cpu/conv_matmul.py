@@ -44,9 +44,6 @@ _MOST_BLOCKS = 64
 """Largest number of blocks of a kernel for col2im: it compiles an addition for each."""
 
 
-# ── 1x1 ─────────────────────────────────────────────────────────────────────────────────────
-
-
 @jax.custom_vjp
 def pointwise(data: jax.Array, weight: jax.Array) -> jax.Array:
     """Pointwise (1x1) convolution, ``data @ weight.T``; its gradients are matrix products too.
@@ -84,9 +81,6 @@ def _pointwise_backward(
 
 
 pointwise.defvjp(_pointwise_forward, _pointwise_backward)
-
-
-# ── All channels ────────────────────────────────────────────────────────────────────────────
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(2,))

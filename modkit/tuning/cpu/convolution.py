@@ -69,9 +69,6 @@ def for_layout(form: Form, layout: str) -> Form:
     return moved
 
 
-# ── Kernels as large as the data ────────────────────────────────────────────────────────────
-
-
 def _fold_covered(data: jax.Array, weight: jax.Array, moves: Moves) -> tuple[jax.Array, jax.Array]:
     """The same convolution with the axes that the kernel covers folded into the channels.
 
@@ -98,9 +95,6 @@ def _with_channels(array: jax.Array, axis: int) -> jax.Array:
     return jnp.moveaxis(array, axis, -2).reshape(shape)
 
 
-# ── Depthwise ───────────────────────────────────────────────────────────────────────────────
-
-
 def _channel_by_channel(data: jax.Array, weight: jax.Array, moves: Moves) -> jax.Array:
     """As many groups as channels: one multiplication for each tap."""
     times = weight.shape[0] // data.shape[-1]
@@ -124,9 +118,6 @@ def _by_products(data: jax.Array, weight: jax.Array, moves: Moves) -> jax.Array:
     return lax.optimization_barrier(made)
 
 
-# ── Groups ──────────────────────────────────────────────────────────────────────────────────
-
-
 def _by_group(data: jax.Array, weight: jax.Array, moves: Moves, groups: int) -> jax.Array:
     """One convolution for each group, so that infinities and NaN stay in their group.
 
@@ -138,9 +129,6 @@ def _by_group(data: jax.Array, weight: jax.Array, moves: Moves, groups: int) -> 
     weights = lax.split(weight, [filters] * groups, 0)
     results = [convolve_last(*each, moves) for each in zip(parts, weights, strict=True)]
     return lax.optimization_barrier(lax.concatenate(results, 3))
-
-
-# ── Three spatial axes ──────────────────────────────────────────────────────────────────────
 
 
 def _by_depth(data: jax.Array, weight: jax.Array, moves: Moves, groups: int) -> jax.Array:
@@ -166,9 +154,6 @@ def _by_depth(data: jax.Array, weight: jax.Array, moves: Moves, groups: int) -> 
         each = zip(parts, kernels, strict=True)
         total = functools.reduce(jnp.add, [convolve_last(*two, flat, groups) for two in each])
     return total.reshape(-1, count, *total.shape[1:])
-
-
-# ── Transposed ──────────────────────────────────────────────────────────────────────────────
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(2, 3))

@@ -53,9 +53,6 @@ def _images(form: Callable[..., Any]) -> ChannelsLast:
     return chosen
 
 
-# ── Convolution ─────────────────────────────────────────────────────────────────────────────
-
-
 def _convolve(data: jax.Array, weight: jax.Array, geometry: Geometry, groups: int) -> jax.Array:
     """Cross-correlation in any layout: see `modkit.ops.nn.convolution.convolve`."""
     layout, moves = geometry.layout, geometry.moves()
@@ -84,8 +81,6 @@ def _convolution_last(
 FORMS["Convolution"] = CpuForm(
     functools.partial(convolution_by, _convolve), _images(_convolution_last)
 )
-
-# ── Deconvolution ───────────────────────────────────────────────────────────────────────────
 
 
 def _deconvolve(
@@ -124,8 +119,6 @@ FORMS["Deconvolution"] = CpuForm(
     functools.partial(deconvolution_by, _deconvolve), _images(_deconvolution_last)
 )
 FORMS["UpSampling"] = CpuForm(_upsampling)
-
-# ── Pooling ─────────────────────────────────────────────────────────────────────────────────
 
 
 def _pooling_last(attrs: Mapping[str, Any]) -> Callable[..., Any] | None:
