@@ -34,24 +34,14 @@ from modkit.errors import (
 )
 from modkit.initializer import Initializer, Uniform
 from modkit.io import DataBatch
-from modkit.io.base import descriptions, seed_all
-from modkit.io.sources import (
-    WEIGHT,
-    BatchesIter,
-    columns,
-    evaluation_iterator,
-    from_dataset,
-    is_iterator,
-    split,
-    training_iterator,
-    weighted,
-)
+from modkit.io.base import seed_all
+from modkit.io.columns import WEIGHT
+from modkit.io.sources import evaluation_source, has_next, training_sources
 from modkit.kvstore.base import KVStoreBase
 from modkit.metric import EvalMetric
 from modkit.module.accumulation import Accumulated
 from modkit.module.first_checks import warn_of_repeats
 from modkit.module.parameters import Params, averaged
-from modkit.module.split_batch import names_of
 from modkit.module.steps_per_call import Chunks, Sums, in_step
 from modkit.module.typing import (
     Data,
@@ -197,7 +187,7 @@ class BaseModule:
     ) -> list[tuple[str, float]]:
         """See `score`; ``whole`` evaluates over the data of all workers, each of which calls it."""
         self._need("score()", params=True)
-        data = self._evaluated(eval_data, None, "score: eval_data")
+        data = self._evaluated(eval_data, "score: eval_data")
         self._check_order(data, "score: eval_data")
         if reset:
             data.reset()
@@ -235,7 +225,7 @@ class BaseModule:
     ) -> Iterator[tuple[list[NDArray], int, DataBatch]]:
         """Yield ``(outputs, batch number, batch)`` for each batch, padding cut off."""
         self._need("iter_predict()", params=True)
-        data = self._evaluated(eval_data, None, "iter_predict: eval_data")
+        data = self._evaluated(eval_data, "iter_predict: eval_data")
         self._check_order(data, "predict: eval_data")
         if reset:
             data.reset()
@@ -278,7 +268,7 @@ class BaseModule:
             data = eval_data if isinstance(eval_data, NDArray) else array(eval_data)
             self.forward(DataBatch([data]), is_train=False)
             return self.get_outputs()[0]
-        eval_data = self._evaluated(eval_data, None, "predict: eval_data")
+        eval_data = self._evaluated(eval_data, "predict: eval_data")
         if not hasattr(eval_data, "__next__") and not hasattr(eval_data, "next"):
             raise ParameterError(
                 f"predict: got {type(eval_data).__name__}, expected a DataIter or an array"
@@ -410,9 +400,10 @@ class BaseModule:
             batch_end_callback=batch_end_callback, epoch_end_callback=epoch_end_callback,
             eval_end_callback=eval_end_callback, eval_batch_end_callback=eval_batch_end_callback,
         )  # fmt: skip
-        source, validation = self._iterators(
-            train_data, eval_data, batch_size, shuffle, validation_split,
-            (sample_weight, class_weight),
+        source, validation = training_sources(
+            train_data, eval_data, self._names(), batch_size=batch_size, shuffle=shuffle,
+            validation_split=validation_split, sample_weight=sample_weight,
+            class_weight=class_weight,
         )  # fmt: skip
         if seed is not None:
             seed_all(seed, source, validation)
@@ -554,73 +545,12 @@ class BaseModule:
         run.end_validation(results)
         run.call("on_eval_end")
 
-    def _iterators(
-        self,
-        train: Any,
-        held_out: Any,
-        batch_size: int | None,
-        shuffle: bool | None,
-        share: float,
-        weights: tuple[Any, Any],
-    ) -> tuple[Any, Any]:
-        """Iterators from the data arguments of `fit`."""
-        before, train = train, from_dataset(train, batch_size)
-        given = None if is_iterator(train) else columns(train, *self._names(), "fit: train_data")
-        if given is None:
-            used = {
-                "batch_size": batch_size if train is before else None, "shuffle": shuffle,
-                "validation_split": share or None, "sample_weight": weights[0],
-                "class_weight": weights[1],
-            }  # fmt: skip
-            for name, value in used.items():
-                if value is not None:
-                    raise ParameterError(
-                        f"fit: {name}: only for arrays; train_data is of type "
-                        f"{type(train).__name__}, which makes batches"
-                    )
-            if not is_iterator(train) and _makes_batches(train):
-                train = BatchesIter(train, *self._names(), "fit: train_data")
-        else:
-            if share and held_out is not None:
-                raise ParameterError("fit: got eval_data and validation_split, expected one")
-            given = weighted(given, self._names()[1], *weights)
-            if share:
-                given, held_out = split(given, share)
-                held_out = {**held_out[0], **held_out[1]}
-            shuffled = True if shuffle is None else shuffle
-            train = training_iterator(given, batch_size or 32, shuffle=shuffled)
-        size = getattr(train, "batch_size", None) or 32
-        if held_out is None:
-            return train, None
-        if isinstance(held_out, str | bytes):
-            raise ParameterError(
-                f"fit: eval_data: got {held_out!r}, expected a DataIter, a pair (x, y) of arrays, "
-                "a dictionary of arrays by name, or an iterable of batches"
-            )
-        order = None
-        if hasattr(train, "provide_data"):
-            shapes = train.provide_data, train.provide_label or []
-            order = tuple(names_of(descriptions(each)) for each in shapes)
-        return train, self._evaluated(held_out, size, "fit: eval_data", order)
-
-    def _evaluated(self, data: Any, size: int | None, where: str, order: Any = None) -> Any:
+    def _evaluated(self, data: Any, where: str) -> Any:
         """An iterator from data for evaluation; other values are returned unchanged."""
-        if is_iterator(data) or hasattr(data, "next"):
+        if has_next(data):
             return data
-        batch_size: int = size or self.data_shapes[0].shape[0]
-        data = from_dataset(data, batch_size)
-        given = columns(data, *self._names(), where)
-        if given is not None:
-            if given[1]:
-                given = weighted(given, self._names()[1])
-            x, y = map(_arranged, given, order or self._bound_order())
-            return evaluation_iterator((x, y), batch_size)
-        if not _makes_batches(data):
-            return data
-        inputs, labels = map(dict.fromkeys, self._names())
-        data_order, label_order = order or self._bound_order()
-        arranged = list(_arranged(inputs, data_order)), list(_arranged(labels, label_order))
-        return BatchesIter(data, list(inputs), list(labels), where, arranged)
+        size = self.data_shapes[0].shape[0]
+        return evaluation_source(data, self._names(), self._bound_order(), size, where)
 
     def _metric(self, given: Any) -> Any:
         """A metric, of all labels but the weights of samples."""
@@ -928,12 +858,6 @@ def _check_epochs(begin_epoch: Any, num_epoch: Any) -> None:
         )
 
 
-def _arranged(columns: Mapping[str, Any], order: Sequence[str]) -> dict[str, Any]:
-    """Columns in an order of names, those without a place in it last."""
-    names = [*(n for n in order if n in columns), *(n for n in columns if n not in order)]
-    return {n: columns[n] for n in names}
-
-
 def _check_functions(**given: Any) -> None:
     """Refuse callbacks whose call would fail, or only make an object."""
     for name, value in given.items():
@@ -978,11 +902,6 @@ def _check_row_ids(rows: Any, symbol: Any) -> None:
             raise ParameterError(
                 f"sparse_row_id_fn: {name!r} is no parameter.{nearest(name, known)}"
             )
-
-
-def _makes_batches(data: Any) -> bool:
-    """True for iterables other than arrays and MXNet's iterators."""
-    return hasattr(data, "__iter__") and not isinstance(data, str | DataBatch)
 
 
 def as_list(callbacks: Functions) -> list[Callable[..., Any]]:
