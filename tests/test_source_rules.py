@@ -22,6 +22,7 @@ ALLOWED = {
     "ndarray/creation.py": (
         {"asnumpy", "block_until_ready", "effects_barrier"}, "waitall; indices given as an array",
     ),
+    "ndarray/indexing.py": ({"asnumpy"}, "an index that is an array is read on the host"),
     "operator/numpy_op.py": ({"asnumpy"}, "an operator in Python computes on the host"),
     "compat/shims/functions.py": ({"item"}, "np.asscalar, of NumPy's arrays"),
     "contrib/io.py": ({"asnumpy"}, "a last batch is filled up on the host"),
