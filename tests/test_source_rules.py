@@ -22,7 +22,8 @@ ALLOWED = {
     "ndarray/creation.py": (
         {"asnumpy", "block_until_ready", "effects_barrier"}, "waitall; indices given as an array",
     ),
-    "operator.py": ({"asnumpy"}, "an operator in Python computes on the host"),
+    "ndarray/indexing.py": ({"asnumpy"}, "an index that is an array is read on the host"),
+    "operator/numpy_op.py": ({"asnumpy"}, "an operator in Python computes on the host"),
     "compat/shims/functions.py": ({"item"}, "np.asscalar, of NumPy's arrays"),
     "contrib/io.py": ({"asnumpy"}, "a last batch is filled up on the host"),
     "contrib/text/embedding.py": ({"asnumpy"}, "tables of word vectors are made on the host"),

@@ -9,7 +9,7 @@ from typing import Any
 from modkit.errors import ParameterError, caller_level
 from modkit.io import DataDesc
 from modkit.io.base import descriptions
-from modkit.module.base_module import check_names
+from modkit.module.argument_checks import check_names
 from modkit.module.split_batch import names_of
 
 

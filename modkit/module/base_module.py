@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from numbers import Integral
 from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
 
-from modkit import engine
 from modkit import metric as metrics
 from modkit.callback import BatchEndParam, Callback, Run
 from modkit.callback.base import Running, as_callbacks
 from modkit.callback.checkpoint import resume as go_on
-from modkit.callback.functions import check_folders, is_of_epochs
+from modkit.callback.functions import check_folders
 from modkit.callback.nan import Finite
 from modkit.callback.progress import number_of_batches
 from modkit.checkpoint import read_params, write_params
@@ -30,29 +27,19 @@ from modkit.errors import (
     ParameterError,
     ShapeError,
     caller_level,
-    nearest,
 )
 from modkit.initializer import Initializer, Uniform
 from modkit.io import DataBatch
-from modkit.io.base import descriptions, seed_all
-from modkit.io.sources import (
-    WEIGHT,
-    BatchesIter,
-    columns,
-    evaluation_iterator,
-    from_dataset,
-    is_iterator,
-    split,
-    training_iterator,
-    weighted,
-)
+from modkit.io.base import seed_all
+from modkit.io.columns import WEIGHT
+from modkit.io.sources import evaluation_source, has_next, training_sources
 from modkit.kvstore.base import KVStoreBase
 from modkit.metric import EvalMetric
 from modkit.module.accumulation import Accumulated
-from modkit.module.first_checks import warn_of_repeats
-from modkit.module.parameters import Params, averaged
-from modkit.module.split_batch import names_of
-from modkit.module.steps_per_call import Chunks, Sums, in_step
+from modkit.module.argument_checks import as_list, check_epochs, check_functions, check_row_ids
+from modkit.module.data_checks import warn_of_repeats
+from modkit.module.parameters import Params, averaged, check_given
+from modkit.module.steps_per_call import Chunks, Sums, in_step, steps_at_once
 from modkit.module.typing import (
     Data,
     Functions,
@@ -78,6 +65,7 @@ class BaseModule:
     """
 
     _can_add_up: ClassVar[bool] = False
+    _keeps_missing: ClassVar[bool] = False  # see `set_params`
 
     def __init__(self, logger: Any = logging):
         if isinstance(logger, str):  # other values fail when `fit` logs, as in MXNet
@@ -147,7 +135,7 @@ class BaseModule:
         if not self.binded:
             self._need("prepare()")
         if sparse_row_id_fn is not None:
-            _check_row_ids(sparse_row_id_fn(data_batch), self.symbol)
+            check_row_ids(sparse_row_id_fn(data_batch), self.symbol)
 
     # ── Loops over batches ──────────────────────────────────────────────────────────────────
 
@@ -184,20 +172,14 @@ class BaseModule:
         )  # fmt: skip
 
     def _scored(
-        self,
-        eval_data: Data,
-        eval_metric: Metric,
-        num_batch: int | None = None,
-        batch_end_callback: Functions = None,
-        score_end_callback: Functions = None,
-        reset: bool = True,
-        epoch: int = 0,
-        sparse_row_id_fn: RowIds | None = None,
+        self, eval_data: Any, eval_metric: Any, num_batch: int | None = None,
+        batch_end_callback: Functions = None, score_end_callback: Functions = None,
+        reset: bool = True, epoch: int = 0, sparse_row_id_fn: RowIds | None = None,
         whole: bool = False,
-    ) -> list[tuple[str, float]]:
+    ) -> list[tuple[str, float]]:  # fmt: skip
         """See `score`; ``whole`` evaluates over the data of all workers, each of which calls it."""
         self._need("score()", params=True)
-        data = self._evaluated(eval_data, None, "score: eval_data")
+        data = self._evaluated(eval_data, "score: eval_data")
         self._check_order(data, "score: eval_data")
         if reset:
             data.reset()
@@ -235,7 +217,7 @@ class BaseModule:
     ) -> Iterator[tuple[list[NDArray], int, DataBatch]]:
         """Yield ``(outputs, batch number, batch)`` for each batch, padding cut off."""
         self._need("iter_predict()", params=True)
-        data = self._evaluated(eval_data, None, "iter_predict: eval_data")
+        data = self._evaluated(eval_data, "iter_predict: eval_data")
         self._check_order(data, "predict: eval_data")
         if reset:
             data.reset()
@@ -278,7 +260,7 @@ class BaseModule:
             data = eval_data if isinstance(eval_data, NDArray) else array(eval_data)
             self.forward(DataBatch([data]), is_train=False)
             return self.get_outputs()[0]
-        eval_data = self._evaluated(eval_data, None, "predict: eval_data")
+        eval_data = self._evaluated(eval_data, "predict: eval_data")
         if not hasattr(eval_data, "__next__") and not hasattr(eval_data, "next"):
             raise ParameterError(
                 f"predict: got {type(eval_data).__name__}, expected a DataIter or an array"
@@ -404,15 +386,16 @@ class BaseModule:
         """
         if num_epoch is None:
             raise NotReadyError("fit() needs num_epoch, the number of epochs to train for")
-        at_once = _steps_at_once(steps_per_call, monitor)
-        _check_epochs(begin_epoch, num_epoch)
-        _check_functions(
+        at_once = steps_at_once(steps_per_call, monitor)
+        check_epochs(begin_epoch, num_epoch)
+        check_functions(
             batch_end_callback=batch_end_callback, epoch_end_callback=epoch_end_callback,
             eval_end_callback=eval_end_callback, eval_batch_end_callback=eval_batch_end_callback,
         )  # fmt: skip
-        source, validation = self._iterators(
-            train_data, eval_data, batch_size, shuffle, validation_split,
-            (sample_weight, class_weight),
+        source, validation = training_sources(
+            train_data, eval_data, self._names(), batch_size=batch_size, shuffle=shuffle,
+            validation_split=validation_split, sample_weight=sample_weight,
+            class_weight=class_weight,
         )  # fmt: skip
         if seed is not None:
             seed_all(seed, source, validation)
@@ -554,73 +537,12 @@ class BaseModule:
         run.end_validation(results)
         run.call("on_eval_end")
 
-    def _iterators(
-        self,
-        train: Any,
-        held_out: Any,
-        batch_size: int | None,
-        shuffle: bool | None,
-        share: float,
-        weights: tuple[Any, Any],
-    ) -> tuple[Any, Any]:
-        """Iterators from the data arguments of `fit`."""
-        before, train = train, from_dataset(train, batch_size)
-        given = None if is_iterator(train) else columns(train, *self._names(), "fit: train_data")
-        if given is None:
-            used = {
-                "batch_size": batch_size if train is before else None, "shuffle": shuffle,
-                "validation_split": share or None, "sample_weight": weights[0],
-                "class_weight": weights[1],
-            }  # fmt: skip
-            for name, value in used.items():
-                if value is not None:
-                    raise ParameterError(
-                        f"fit: {name}: only for arrays; train_data is of type "
-                        f"{type(train).__name__}, which makes batches"
-                    )
-            if not is_iterator(train) and _makes_batches(train):
-                train = BatchesIter(train, *self._names(), "fit: train_data")
-        else:
-            if share and held_out is not None:
-                raise ParameterError("fit: got eval_data and validation_split, expected one")
-            given = weighted(given, self._names()[1], *weights)
-            if share:
-                given, held_out = split(given, share)
-                held_out = {**held_out[0], **held_out[1]}
-            shuffled = True if shuffle is None else shuffle
-            train = training_iterator(given, batch_size or 32, shuffle=shuffled)
-        size = getattr(train, "batch_size", None) or 32
-        if held_out is None:
-            return train, None
-        if isinstance(held_out, str | bytes):
-            raise ParameterError(
-                f"fit: eval_data: got {held_out!r}, expected a DataIter, a pair (x, y) of arrays, "
-                "a dictionary of arrays by name, or an iterable of batches"
-            )
-        order = None
-        if hasattr(train, "provide_data"):
-            shapes = train.provide_data, train.provide_label or []
-            order = tuple(names_of(descriptions(each)) for each in shapes)
-        return train, self._evaluated(held_out, size, "fit: eval_data", order)
-
-    def _evaluated(self, data: Any, size: int | None, where: str, order: Any = None) -> Any:
+    def _evaluated(self, data: Any, where: str) -> Any:
         """An iterator from data for evaluation; other values are returned unchanged."""
-        if is_iterator(data) or hasattr(data, "next"):
+        if has_next(data):
             return data
-        batch_size: int = size or self.data_shapes[0].shape[0]
-        data = from_dataset(data, batch_size)
-        given = columns(data, *self._names(), where)
-        if given is not None:
-            if given[1]:
-                given = weighted(given, self._names()[1])
-            x, y = map(_arranged, given, order or self._bound_order())
-            return evaluation_iterator((x, y), batch_size)
-        if not _makes_batches(data):
-            return data
-        inputs, labels = map(dict.fromkeys, self._names())
-        data_order, label_order = order or self._bound_order()
-        arranged = list(_arranged(inputs, data_order)), list(_arranged(labels, label_order))
-        return BatchesIter(data, list(inputs), list(labels), where, arranged)
+        size = self.data_shapes[0].shape[0]
+        return evaluation_source(data, self._names(), self._bound_order(), size, where)
 
     def _metric(self, given: Any) -> Any:
         """A metric, of all labels but the weights of samples."""
@@ -735,11 +657,33 @@ class BaseModule:
         force_init: bool = True,
         allow_extra: bool = False,
     ) -> None:
-        """Set parameters and auxiliary states; see ``init_params`` for the arguments."""
-        self.init_params(
-            initializer=None, arg_params=arg_params, aux_params=aux_params,
-            allow_missing=allow_missing, force_init=force_init, allow_extra=allow_extra,
-        )  # fmt: skip
+        """Set parameters and auxiliary states.
+
+        Args:
+            arg_params: values by name.
+            aux_params: values by name.
+            allow_missing: those that are not given keep their value, in a Module or
+                BucketingModule; in others ``init_params`` decides.
+            force_init: also if initialised already.
+            allow_extra: pass over names that the network lacks.
+
+        Raises:
+            RuntimeError: one is missing, and ``allow_missing`` is not set.
+            ValueError: one is extra, ``allow_missing`` is set and ``allow_extra`` is not; without
+                ``allow_missing`` extra names are a warning, as in `init_params`.
+        """
+        if not (allow_missing and self._keeps_missing):
+            self.init_params(
+                initializer=None, arg_params=arg_params, aux_params=aux_params,
+                allow_missing=allow_missing, force_init=force_init, allow_extra=allow_extra,
+            )  # fmt: skip
+        elif not self._keeps_params("set_params", force_init):
+            self._need("set_params()")
+            check_given(arg_params, aux_params, None)
+            self._set_given(arg_params, aux_params, allow_extra)
+
+    def _set_given(self, args: Params | None, auxs: Params | None, allow_extra: bool) -> None:
+        """Set those values that are given."""
 
     def save_params(self, fname: str) -> None:
         """Write parameters and auxiliary states to a ``.params`` file."""
@@ -879,117 +823,9 @@ class BaseModule:
         raise NotImplementedError
 
 
-def check_names(names: Sequence[str], symbol: Any, what: str, *, throw: bool) -> None:
-    """Compare names given to a module with the symbol's arguments.
-
-    Raises:
-        ParameterError: a name that the symbol does not have, if ``throw``; else a warning.
-    """
-    known = symbol.list_arguments()
-    for name in names:
-        if name in known:
-            continue
-        endings = ("_weight", "_bias", "_gamma", "_beta")
-        frozen = what == "fixed_param_names"
-        listed = [n for n in known if n.endswith(endings) == frozen]
-        message = (
-            f"Module(..., {what}={list(names)}): the symbol has no argument {name!r}."
-            f"{nearest(name, known)} Its {'parameters' if frozen else 'inputs'}: "
-            f"{', '.join(listed)}"
-        )
-        if throw:
-            raise ParameterError(message)
-        warnings.warn(message, UserWarning, stacklevel=caller_level())
-
-
 def _overrides(module: BaseModule, name: str) -> bool:
     """Whether a class, or this module alone, has another method of this name."""
     return name in vars(module) or getattr(type(module), name) is not getattr(BaseModule, name)
-
-
-def _steps_at_once(given: int | None, monitor: Any) -> int:
-    """The number of batches of one program; a monitor sees each batch."""
-    steps = engine.steps_per_call() if given is None else given
-    steps = engine.check_steps("fit: steps_per_call", steps)
-    return steps if monitor is None else 1
-
-
-def _check_epochs(begin_epoch: Any, num_epoch: Any) -> None:
-    for name, value in (("begin_epoch", begin_epoch), ("num_epoch", num_epoch)):
-        if not isinstance(value, Integral):
-            raise ParameterError(f"fit: {name}: got {value!r}, expected a whole number")
-    if begin_epoch >= num_epoch:
-        begin = f"begin_epoch={begin_epoch} and " if begin_epoch else ""
-        warnings.warn(
-            f"fit: {begin}num_epoch={num_epoch}, so no epoch is trained; num_epoch is the number "
-            "after the last epoch, counted from epoch 0, not how many to train",
-            UserWarning,
-            stacklevel=caller_level(),
-        )
-
-
-def _arranged(columns: Mapping[str, Any], order: Sequence[str]) -> dict[str, Any]:
-    """Columns in an order of names, those without a place in it last."""
-    names = [*(n for n in order if n in columns), *(n for n in columns if n not in order)]
-    return {n: columns[n] for n in names}
-
-
-def _check_functions(**given: Any) -> None:
-    """Refuse callbacks whose call would fail, or only make an object."""
-    for name, value in given.items():
-        of = ("epoch", "symbol", "arg_params", "aux_params") if "epoch" in name else ("param",)
-        for each in as_list(value):
-            got, do = repr(each), ""
-            if isinstance(each, type):
-                got, do = f"the class {each.__name__}", f"; make one: {each.__name__}(...)"
-            elif callable(each):
-                if is_of_epochs(each) and name != "epoch_end_callback":
-                    got, do = "a function of epochs", "; it goes to epoch_end_callback"
-                elif _takes(each, of):
-                    continue
-                else:
-                    got = f"{getattr(each, '__name__', each)}{inspect.signature(each)}"
-            elif isinstance(each, Callback):
-                do = "; objects go to callbacks=[...]"
-            raise ParameterError(
-                f"fit: {name}: got {got}, expected a function of ({', '.join(of)}){do}"
-            )
-
-
-def _takes(function: Callable[..., Any], arguments: Sequence[Any]) -> bool:
-    try:
-        inspect.signature(function).bind(*arguments)
-    except TypeError:
-        return False
-    except ValueError:  # some functions of C have no signature
-        pass
-    return True
-
-
-def _check_row_ids(rows: Any, symbol: Any) -> None:
-    if not isinstance(rows, Mapping):
-        raise ParameterError(
-            f"sparse_row_id_fn: got {type(rows).__name__}, expected a dictionary of row numbers by "
-            "name of the parameter"
-        )
-    known = [] if symbol is None else symbol.list_arguments()
-    for name in rows:
-        if name not in known:
-            raise ParameterError(
-                f"sparse_row_id_fn: {name!r} is no parameter.{nearest(name, known)}"
-            )
-
-
-def _makes_batches(data: Any) -> bool:
-    """True for iterables other than arrays and MXNet's iterators."""
-    return hasattr(data, "__iter__") and not isinstance(data, str | DataBatch)
-
-
-def as_list(callbacks: Functions) -> list[Callable[..., Any]]:
-    """A function, a list of them or ``None``, as a list."""
-    if callbacks is None:
-        return []
-    return list(callbacks) if isinstance(callbacks, list | tuple) else [callbacks]  # type: ignore[list-item]
 
 
 def _param(epoch: int, nbatch: int, metric: Any, known: Mapping[str, Any]) -> BatchEndParam:

@@ -13,7 +13,8 @@ from modkit.errors import NotReadyError, ParameterError
 from modkit.initializer import Initializer, Uniform
 from modkit.kvstore.base import KVStoreBase
 from modkit.metric import EvalMetric
-from modkit.module.base_module import BaseModule, check_names
+from modkit.module.argument_checks import check_names
+from modkit.module.base_module import BaseModule
 from modkit.module.module import _PARAMS, Module
 from modkit.module.optimizer_setup import kept_optimizer
 from modkit.module.parameters import Params
@@ -60,6 +61,7 @@ class BucketingModule(BaseModule):
     """
 
     _can_add_up: ClassVar[bool] = True
+    _keeps_missing: ClassVar[bool] = True
     _params_dirty = False  # see `Module`
 
     @check_keywords
@@ -96,6 +98,7 @@ class BucketingModule(BaseModule):
         self._default_outputs = symbol.list_outputs()
         self._monitors: list[Monitor] = []
         self._grad_req: Any = None
+        self._given: tuple[Params, Params] | None = None  # loaded, for `bind`
         self._reset_bind()
 
     def _reset_bind(self) -> None:
@@ -104,6 +107,11 @@ class BucketingModule(BaseModule):
         self._buckets: dict[Any, Module] = {}
         self._curr_module: Any = None
         self._curr_bucket_key: Any = None
+
+    @property
+    def _default(self) -> Module:
+        """The module of the default bucket."""
+        return self._buckets[self._default_bucket_key]
 
     @property
     def _present_optimizer(self) -> Any:
@@ -207,6 +215,9 @@ class BucketingModule(BaseModule):
         self._grad_req = grad_req
         self.binded, self._buckets = True, {key: module}
         self._curr_module, self._curr_bucket_key = module, key
+        if self._given is not None:
+            self.set_params(*self._given)
+            self._given = None
 
     def switch_bucket(
         self, bucket_key: Any, data_shapes: Any, label_shapes: InputShapes | None = None
@@ -218,7 +229,7 @@ class BucketingModule(BaseModule):
             module.bind(
                 data_shapes, label_shapes, self._curr_module.for_training,
                 self._curr_module.inputs_need_grad,
-                shared_module=self._buckets[self._default_bucket_key], grad_req=self._grad_req,
+                shared_module=self._default, grad_req=self._grad_req,
             )  # fmt: skip
             for monitor in self._monitors:
                 module.install_monitor(monitor)
@@ -226,7 +237,7 @@ class BucketingModule(BaseModule):
         self._curr_module = self._buckets[bucket_key]
         self._curr_bucket_key = bucket_key
         if self.optimizer_initialized and not self._curr_module.optimizer_initialized:
-            self._curr_module.borrow_optimizer(self._buckets[self._default_bucket_key])
+            self._curr_module.borrow_optimizer(self._default)
 
     def prepare(self, data_batch: Any, sparse_row_id_fn: RowIds | None = None) -> None:
         """Bind the bucket of a batch that comes next; the present one stays."""
@@ -244,7 +255,7 @@ class BucketingModule(BaseModule):
     def get_params(self) -> Any:
         """Parameters and auxiliary states."""
         self._need("get_params()", params=True)
-        return self._buckets[self._default_bucket_key].get_params()
+        return self._default.get_params()
 
     @check_keywords
     def init_params(
@@ -260,29 +271,13 @@ class BucketingModule(BaseModule):
         if self.params_initialized and not force_init:
             return
         self._need("init_params()")
-        self._buckets[self._default_bucket_key].init_params(
+        self._default.init_params(
             initializer, arg_params, aux_params, allow_missing, force_init, allow_extra
         )
         self._all_initialized()
 
-    def set_params(
-        self,
-        arg_params: Params | None,
-        aux_params: Params | None,
-        allow_missing: bool = False,
-        force_init: bool = True,
-        allow_extra: bool = False,
-    ) -> None:
-        """See `Module.set_params`."""
-        if not allow_missing:
-            self.init_params(None, arg_params, aux_params, allow_missing, force_init, allow_extra)
-            return
-        if self._keeps_params("set_params", force_init):
-            return
-        self._need("set_params()")
-        self._buckets[self._default_bucket_key].set_params(
-            arg_params, aux_params, allow_missing, force_init, allow_extra
-        )
+    def _set_given(self, args: Params | None, auxs: Params | None, allow_extra: bool) -> None:
+        self._default._set_given(args, auxs, allow_extra)
         self._all_initialized()
 
     def _all_initialized(self) -> None:
@@ -326,7 +321,7 @@ class BucketingModule(BaseModule):
         if any(getattr(type(self), n) is not getattr(BucketingModule, n) for n in _PARAMS):
             super()._average_states()
         else:
-            self._buckets[self._default_bucket_key]._average_states()
+            self._default._average_states()
 
     def _names(self) -> tuple[list[str], list[str]]:
         data_names, label_names = self._default_names
@@ -343,17 +338,17 @@ class BucketingModule(BaseModule):
         return self._curr_module._present_input(name)
 
     def _values(self) -> dict[str, Any]:
-        return self._buckets[self._default_bucket_key]._values()
+        return self._default._values()
 
     def state_dict(self) -> Any:
         """See `BaseModule.state_dict`; buckets share the state."""
         self._need("state_dict()", params=True, optimizer=True)
-        return self._buckets[self._default_bucket_key].state_dict()
+        return self._default.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """See `BaseModule.load_state_dict`."""
         self._need("load_state_dict()", params=True, optimizer=True)
-        self._buckets[self._default_bucket_key].load_state_dict(state)
+        self._default.load_state_dict(state)
 
     # ── One batch ───────────────────────────────────────────────────────────────────────────
 
@@ -442,8 +437,9 @@ class BucketingModule(BaseModule):
         """A module from what `save_checkpoint` wrote; ``bind`` completes it."""
         if sym_gen is None:
             raise MissingBucketError("BucketingModule.load: sym_gen is missing")
-        args, auxs = load_params(prefix, epoch)
-        return _LoadedBuckets(sym_gen, default_bucket_key, given=(args, auxs), **kwargs)
+        made = BucketingModule(sym_gen, default_bucket_key, **kwargs)
+        made._given = load_params(prefix, epoch)
+        return made
 
     @staticmethod
     def load_dict(
@@ -468,27 +464,9 @@ class BucketingModule(BaseModule):
             made = sym_gen(key)
             return (symbols[key], *made[1:]) if key in symbols else made
 
-        return _LoadedBuckets(
-            from_dict,
-            default_bucket_key,
-            given=(arg_params or {}, aux_params or {}),
-            **kwargs,
-        )
-
-
-class _LoadedBuckets(BucketingModule):
-    """A bucketing module that has its parameters' values before it is bound."""
-
-    def __init__(self, *args: Any, given: tuple[Params, Params], **kwargs: Any):
-        super().__init__(*args, **kwargs)
-        self._given: tuple[Params, Params] | None = given
-
-    def bind(self, *args: Any, **kwargs: Any) -> None:
-        """See `BucketingModule.bind`; the loaded parameters go into the arrays."""
-        super().bind(*args, **kwargs)
-        if self._given is not None:
-            self.set_params(*self._given)
-            self._given = None
+        made = BucketingModule(from_dict, default_bucket_key, **kwargs)
+        made._given = arg_params or {}, aux_params or {}
+        return made
 
 
 class MissingBucketError(NotReadyError, ParameterError):

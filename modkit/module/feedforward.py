@@ -16,7 +16,8 @@ from modkit.context import Context, current_context
 from modkit.errors import NotReadyError, ParameterError, ShapeError, caller_level
 from modkit.initializer import Uniform
 from modkit.io import DataBatch, DataIter, NDArrayIter
-from modkit.module.base_module import BaseModule, as_list
+from modkit.module.argument_checks import as_list
+from modkit.module.base_module import BaseModule
 from modkit.module.bucketing_module import BucketingModule
 from modkit.module.module import Module
 from modkit.ndarray import NDArray

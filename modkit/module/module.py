@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import html
 import itertools
 import logging
-import math
 import operator
-import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,13 +15,11 @@ import numpy as np
 from modkit import stream
 from modkit.checkpoint import load_checkpoint, params_path, states_path
 from modkit.constructors import check_keywords
-from modkit.context import Context, cpu
+from modkit.context import Context
 from modkit.errors import (
     NotReadyError,
     ParameterError,
     ShapeError,
-    caller_level,
-    nearest,
 )
 from modkit.files import MissingFileError, atomic_write, parse_file
 from modkit.initializer import Initializer, Uniform
@@ -33,16 +28,26 @@ from modkit.io.base import descriptions
 from modkit.kvstore import KVStore
 from modkit.kvstore.base import KVStoreBase
 from modkit.metric import EvalMetric
-from modkit.module.base_module import BaseModule, check_names
+from modkit.module.argument_checks import (
+    check_bound_names,
+    check_given_labels,
+    check_loaded,
+    check_names,
+    check_order,
+    listed,
+    listed_contexts,
+)
+from modkit.module.base_module import BaseModule
 from modkit.module.data_batch import Shapes, as_batch, shapes_for
+from modkit.module.data_checks import check_labels, check_shapes, warn_of_labels
 from modkit.module.executor_group import DataParallelExecutorGroup
-from modkit.module.first_checks import check_labels, check_shapes, warn_of_labels
 from modkit.module.optimizer_setup import (
     OptimizerSetup,
     count_epochs,
     kept_optimizer,
     refuse_compression,
     set_up_optimizer,
+    state_bytes,
     with_shards,
 )
 from modkit.module.parameters import (
@@ -50,9 +55,11 @@ from modkit.module.parameters import (
     Parameters,
     Params,
     check_given,
+    present_params,
     refuse_unnamed_labels,
     warn_of_extra,
 )
+from modkit.module.repr import html_of, text_of
 from modkit.module.split_batch import groups_of, names_of
 from modkit.module.steps_per_call import Sums
 from modkit.module.training_state import load_state, state_of
@@ -64,8 +71,7 @@ from modkit.ndarray.storage import accepted, x64_for
 from modkit.ops.registry import dtype_name
 from modkit.optimizer import Optimizer
 from modkit.step.bound import Pass, Update
-from modkit.step.replicas import Logical
-from modkit.step.shards import DistributedRule, Parts
+from modkit.step.shards import DistributedRule
 from modkit.symbol import Symbol
 from modkit.symbol.precision import compute_type
 from modkit.symbol.stypes import storage_types
@@ -109,6 +115,7 @@ class Module(BaseModule):
     """
 
     _can_add_up: ClassVar[bool] = True
+    _keeps_missing: ClassVar[bool] = True
     _params_dirty = False  # as MXNet's programs read it: `_arg_params` are the present values
 
     @check_keywords
@@ -129,7 +136,7 @@ class Module(BaseModule):
         super().__init__(logger)
         if not isinstance(symbol, Symbol):
             raise ParameterError(f"Module: symbol: got {type(symbol).__name__}, expected a Symbol")
-        self._context = _contexts(context)
+        self._context = listed_contexts(context)
         self._work_load_list = list(work_load_list or [1] * len(self._context))
         if len(self._work_load_list) != len(self._context):
             raise ParameterError(
@@ -138,10 +145,10 @@ class Module(BaseModule):
             )
         self._group2ctxs = groups_of(group2ctxs, len(self._context))
         self._symbol = symbol
-        self._data_names = _names("data_names", data_names)
-        self._label_names = _names("label_names", label_names)
-        self._state_names = _names("state_names", state_names)
-        self._fixed_param_names = _names("fixed_param_names", fixed_param_names)
+        self._data_names = listed("data_names", data_names)
+        self._label_names = listed("label_names", label_names)
+        self._state_names = listed("state_names", state_names)
+        self._fixed_param_names = listed("fixed_param_names", fixed_param_names)
         check_names(self._data_names, symbol, "data_names", throw=True)
         check_names(self._label_names, symbol, "label_names", throw=False)
         check_names(self._state_names, symbol, "state_names", throw=True)
@@ -271,47 +278,16 @@ class Module(BaseModule):
 
     def _check_iterator(self, train_data: Any) -> None:
         super()._check_iterator(train_data)
-        given = names_of(descriptions(train_data.provide_label or []))
         wanted = [n for n in self._label_names if n in self._symbol.list_arguments()]
-        missing = [n for n in wanted if n not in given]
-        if missing:
-            arrays = "" if given else "give arrays with their labels: fit((data, label), ...); or "
-            raise ParameterError(
-                f"fit: the network has the label {missing[0]!r}, and train_data provides "
-                f"{', '.join(given) or 'no labels'}; {arrays}give train_data labels of that name, "
-                "or state their names: Module(..., label_names=[...])"
-            )
+        check_given_labels(train_data, wanted)
 
     def __repr__(self) -> str:
         """The network, bound shapes, parameters, devices and optimizer."""
-        head = f"<{type(self).__name__} {self._symbol.name or 'group'}"
-        where = ", ".join(map(str, self._context))
-        if not self.binded:
-            return f"{head}, not bound, {where}>"
-        shapes = ", ".join(f"{each.name} {tuple(each.shape)}" for each in self._bound_for)
-        weights = self._weights(self._param_names)
-        count = sum(math.prod(w.shape) for w in weights)
-        state = "" if self.params_initialized else ", not initialized"
-        optimizer = f", {self._optimizer!r}" if self.optimizer_initialized else ""
-        return (
-            f"{head}: {shapes}; {len(weights)} parameters of {count:,} values{state}; "
-            f"{where}{optimizer}>"
-        )
+        return text_of(self)
 
     def _repr_html_(self) -> str:
         """The summary line and a table of parameters, for notebooks."""
-        head = f"<p><code>{html.escape(repr(self))}</code></p>"
-        if not self.binded:
-            return head
-        rows = "".join(
-            f"<tr><td>{html.escape(name)}</td><td>{weight.shape}</td>"
-            f"<td>{np.dtype(weight.dtype).name}</td></tr>"
-            for name, weight in zip(
-                self._param_names, self._weights(self._param_names), strict=True
-            )
-        )
-        titles = "<tr><th>parameter</th><th>shape</th><th>dtype</th></tr>"
-        return f"{head}<table>{titles}{rows}</table>"
+        return html_of(self)
 
     # ── Names and shapes ────────────────────────────────────────────────────────────────────
 
@@ -383,7 +359,7 @@ class Module(BaseModule):
         if self.binded:
             self.logger.warning("Already bound, ignoring bind()")
             return
-        self._check_loaded()
+        check_loaded(self._given or (), self._symbol)
         if inputs_need_grad and not for_training:
             raise NotReadyError("bind: inputs_need_grad=True needs for_training=True")
         if shared_module is not None and not (
@@ -412,18 +388,6 @@ class Module(BaseModule):
         if shared_module is None and self.optimizer_initialized:
             self._follow_store()
 
-    def _check_loaded(self) -> None:
-        for given, known in zip(
-            self._given or (), (self._symbol.list_arguments(), self._aux_names), strict=False
-        ):
-            for name in given:
-                if name not in known:
-                    raise ParameterError(
-                        f"bind: {name!r} of the loaded parameters is not in the network."
-                        f"{nearest(name, known)} Load the network that they were saved with, or "
-                        "pass them to init_params, which passes over such names"
-                    )
-
     def _keep_params(self) -> None:
         """Save the parameters' values for the arrays of the next bind."""
         if self.binded and self.params_initialized:
@@ -432,27 +396,8 @@ class Module(BaseModule):
     def _describe(self, data_shapes: Any, label_shapes: Any) -> None:
         """Check and store the descriptions of the inputs."""
         data = descriptions(data_shapes)
-        if sorted(names_of(data)) != sorted(self._data_names):
-            raise ParameterError(
-                f"bind: data_shapes: got {names_of(data)}, but the module was made with "
-                f"data_names={self._data_names}"
-            )
         labels = descriptions(label_shapes) if label_shapes else []
-        arguments, given = self._symbol.list_arguments(), names_of(labels)
-        left = [n for n in self._label_names if n in arguments and n not in given]
-        if left and not set(given) <= {*arguments}:
-            raise ParameterError(
-                f"bind: label_shapes: got {given}, but the network's label is {left[0]!r}, which "
-                f"would be zeros; give the iterator label_name={left[0]!r}, or label_shapes=None "
-                "to predict"
-            )
-        if sorted(names_of(labels)) != sorted(self._label_names):
-            warnings.warn(
-                f"bind: label_shapes: got {names_of(labels)}, but the module was made with "
-                f"label_names={self._label_names}",
-                UserWarning,
-                stacklevel=caller_level(),
-            )
+        check_bound_names(self, names_of(data), names_of(labels))
         self._data_shapes = data
         self._order_seen = False
         self._lacks_labels = False
@@ -468,18 +413,8 @@ class Module(BaseModule):
         return names_of(self._data_shapes or []), [*labels, *rest]
 
     def _check_order(self, source: Any, where: str) -> None:
-        """Refuse an iterator with the bound names in another order: batches go by position."""
         data, _ = self._bound_order()
-        bound = {"provide_data": data, "provide_label": names_of(self._label_shapes or [])}
-        for what, names in bound.items():
-            given = getattr(source, what, None)
-            given = names_of(descriptions(given)) if given else names
-            if given != names and sorted(given) == sorted(names):
-                raise ParameterError(
-                    f"{where}: {what} has the order {given}, but the module is bound for {names}: "
-                    "arrays go by position and would be swapped. Bind with the iterator's own "
-                    f"{what} (NDArrayIter sorts the names of a dictionary)"
-                )
+        check_order(source, data, names_of(self._label_shapes or []), where)
 
     def _check_evaluation(self, source: Any, metric: EvalMetric) -> None:
         super()._check_evaluation(source, metric)
@@ -556,41 +491,11 @@ class Module(BaseModule):
         stypes = storage_types(self._symbol.graph)
         return Parameters(store, self._param_names, self._aux_names, self._context[0], stypes)
 
-    def set_params(
-        self,
-        arg_params: Params | None,
-        aux_params: Params | None,
-        allow_missing: bool = False,
-        force_init: bool = True,
-        allow_extra: bool = False,
-    ) -> None:
-        """Set parameters and auxiliary states.
-
-        Args:
-            arg_params: values by name.
-            aux_params: values by name.
-            allow_missing: those that are not given keep their value.
-            force_init: also if initialised already.
-            allow_extra: pass over names that the network lacks.
-
-        Raises:
-            RuntimeError: one is missing, and ``allow_missing`` is not set.
-            ValueError: one is extra, ``allow_missing`` is set and ``allow_extra`` is not; without
-                ``allow_missing`` extra names are a warning, as in `init_params`.
-        """
-        if not allow_missing:
-            self.init_params(
-                None, arg_params, aux_params, allow_missing, force_init, allow_extra
-            )  # fmt: skip
-            return
-        if self._keeps_params("set_params", force_init):
-            return
-        self._need("set_params()")
-        check_given(arg_params, aux_params, None)
+    def _set_given(self, args: Params | None, auxs: Params | None, allow_extra: bool) -> None:
         params = self._parameters()
         if not allow_extra:
-            params.refuse_extra(arg_params, aux_params)
-        params.set(arg_params, aux_params)
+            params.refuse_extra(args, auxs)
+        params.set(args, auxs)
         self._copies = None  # they refer to the values before
         self.params_initialized = True
 
@@ -612,23 +517,7 @@ class Module(BaseModule):
         self._copies = copies  # which an update in another thread forgets
         return copies.args, copies.auxs
 
-    @property
-    def _arg_params(self) -> Params | None:
-        """The parameters, under the name that programs written for MXNet's internals use."""
-        return self.get_params()[0] if self.params_initialized else None
-
-    @_arg_params.setter
-    def _arg_params(self, values: Params | None) -> None:
-        self._give(values or {}, None)
-
-    @property
-    def _aux_params(self) -> Params | None:
-        """The auxiliary states, likewise."""
-        return self.get_params()[1] if self.params_initialized else None
-
-    @_aux_params.setter
-    def _aux_params(self, values: Params | None) -> None:
-        self._give(None, values or {})
+    _arg_params, _aux_params = present_params(0), present_params(1)
 
     def _give(self, args: Params | None, auxs: Params | None) -> None:
         """Set parameters or auxiliary states, now or at the next `bind`."""
@@ -1051,16 +940,7 @@ class Module(BaseModule):
         one of as many parts as there are devices of all workers.
         """
         self._need("optimizer_state_bytes()", params=True, optimizer=True)
-        found = dict.fromkeys(self._context, 0)
-        states = getattr(self._present_updater, "states", {})
-        for state in filter(lambda each: isinstance(each, NDArray), jax.tree.leaves(states)):
-            cell = state._cell
-            stored = cell.storage.peek() if isinstance(cell, Logical | Parts) else cell.peek()
-            for shard in stored.addressable_shards:
-                for ctx in found:
-                    if ctx.jax_device == shard.device:
-                        found[ctx] += shard.data.nbytes
-        return found
+        return state_bytes(getattr(self._present_updater, "states", {}), self._context)
 
     def load_optimizer_states(self, fname: str) -> None:
         """Read the optimizer's states."""
@@ -1088,34 +968,6 @@ _NAMES = ("forward", "backward", "forward_backward", "update", "update_metric")
 _one_batch = operator.attrgetter(*_NAMES)
 _ONE_BATCH = _one_batch(Module)
 """The calls of a batch; others than these, of a class or of one module, are called by `fit`."""
-
-
-def _names(what: str, given: Any) -> list[str]:
-    """A list of names; a string is refused, since its letters would be the names."""
-    if isinstance(given, str):
-        raise ParameterError(
-            f"Module: {what}: got {given!r}, expected a list of names: [{given!r}]"
-        )
-    return list(given or [])
-
-
-def _contexts(context: Any) -> list[Context]:
-    """The devices of a module as a list.
-
-    Raises:
-        ParameterError: an empty list, or something that is no Context.
-    """
-    if context is None:
-        context = cpu()
-    found = list(context) if isinstance(context, Iterable) else [context]
-    if not found or not all(isinstance(ctx, Context) for ctx in found):
-        raise ParameterError(
-            f"Module: context: got {context!r}, expected a Context such as mx.cpu(), or a list "
-            "of at least one"
-        )
-    for ctx in found:
-        ctx._check()  # an unknown device is an error here, not at the first batch
-    return found
 
 
 def _zeros(value: jax.Array) -> jax.Array:

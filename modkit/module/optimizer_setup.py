@@ -9,8 +9,11 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import jax
+
 from modkit import optimizer as optimizers
 from modkit import stream
+from modkit.context import Context
 from modkit.errors import NotSupportedError, ParameterError, caller_level
 from modkit.io.base import descriptions
 from modkit.kvstore import KVStore
@@ -20,8 +23,8 @@ from modkit.kvstore.create import create_kvstore
 from modkit.module.split_batch import batch_size_of
 from modkit.ndarray import NDArray
 from modkit.optimizer.identity import settings
-from modkit.step.replicas import DistinctDevices
-from modkit.step.shards import Shards
+from modkit.step.replicas import DistinctDevices, Logical
+from modkit.step.shards import Parts, Shards
 
 _log = logging.getLogger(__name__)
 
@@ -159,6 +162,19 @@ def with_shards(setup: OptimizerSetup, home: Any, compression_params: Any) -> Op
         return setup
     _log.info("optimizer states: %d parts of each array, one on each device", shards.count)
     return setup._replace(shards=shards)
+
+
+def state_bytes(states: Any, contexts: Sequence[Context]) -> dict[Context, int]:
+    """The bytes of optimizer states on each of the devices."""
+    found = dict.fromkeys(contexts, 0)
+    for state in filter(lambda each: isinstance(each, NDArray), jax.tree.leaves(states)):
+        cell = state._cell
+        stored = cell.storage.peek() if isinstance(cell, Logical | Parts) else cell.peek()
+        for shard in stored.addressable_shards:
+            for ctx in found:
+                if ctx.jax_device == shard.device:
+                    found[ctx] += shard.data.nbytes
+    return found
 
 
 def refuse_compression(params: Mapping[str, Any], row_sparse_grads: Collection[str]) -> None:

@@ -211,6 +211,20 @@ class Parameters:
             self._cells(is_aux=is_aux)[name].set(stored, aliased=True)
 
 
+def present_params(place: int) -> property:
+    """``_arg_params`` or ``_aux_params`` of a module, which programs written for MXNet use."""
+
+    def get(module: Any) -> Params | None:
+        return module.get_params()[place] if module.params_initialized else None
+
+    def give(module: Any, values: Params | None) -> None:
+        given: list[Any] = [None, None]
+        given[place] = values or {}
+        module._give(*given)
+
+    return property(get, give)
+
+
 def averaged(arrays: Mapping[str, NDArray], workers: Any) -> dict[str, NDArray]:
     """The means of arrays over all workers, each of which calls this."""
     values = [array._cell.peek() for array in arrays.values()]

@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from modkit import engine
 from modkit.callback import Run
 from modkit.errors import ParameterError
 from modkit.module.data_batch import held
 
 Sums = tuple[Sequence[Any], bool]
 """Statistics of each batch, for the metric, and whether they are those of several replicas."""
+
+
+def steps_at_once(given: int | None, monitor: Any) -> int:
+    """The number of batches of one program; a monitor sees each batch."""
+    steps = engine.steps_per_call() if given is None else given
+    steps = engine.check_steps("fit: steps_per_call", steps)
+    return steps if monitor is None else 1
 
 
 class Chunks:

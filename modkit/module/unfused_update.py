@@ -10,7 +10,7 @@ import jax
 
 from modkit.errors import NotReadyError, NotSupportedError
 from modkit.kvstore import KVStore
-from modkit.module.first_checks import warn_of_no_gradients
+from modkit.module.data_checks import warn_of_no_gradients
 from modkit.ndarray import NDArray
 from modkit.ops.stype import ROWS
 from modkit.signals import DeferredSignals

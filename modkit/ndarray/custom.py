@@ -48,30 +48,30 @@ def Custom(*args: NDArray, out: Any = None, name: str | None = None, **kwargs: A
     parsed.require_fit([each.shape for each in arrays])
     bridge = parsed.own("", [each.stype for each in arrays])
     ctx, inputs, states = arrays[0].context, arrays[:count], arrays[count:]
-    data = list(map(_kept, inputs))
-    results, aux = bridge.forward(0, modes.training, data, list(map(_kept, states)))
+    data = list(map(_host_copy, inputs))
+    results, aux = bridge.forward(0, modes.training, data, list(map(_host_copy, states)))
     _write(aux, states)
     if out is None:
         made = [each.as_in_context(ctx) for each in results]
     else:
         made = list(out) if isinstance(out, list | tuple) else [out]
         for target, value in zip(made, results, strict=True):
-            target[:] = _kept(value)
+            target[:] = _host_copy(value)
     if tracked(inputs):
-        _record(bridge, inputs, states, data, made, list(map(_kept, results)))
+        _record(bridge, inputs, states, data, made, list(map(_host_copy, results)))
     if out is not None:
         return out
     return made[0] if len(made) == 1 else made
 
 
-def _kept(array: NDArray) -> Any:
-    """The present value: of a dense array a copy in NumPy."""
+def _host_copy(array: NDArray) -> Any:
+    """A copy of the present value, in NumPy where it is dense."""
     return array.asnumpy() if array.stype == DENSE else array.detach()
 
 
 def _write(values: Sequence[Any], into: Sequence[NDArray]) -> None:
     for value, target in zip(values, into, strict=True):
-        target._assign(_kept(value))
+        target._assign(_host_copy(value))
 
 
 def _record(
@@ -86,7 +86,7 @@ def _record(
 
     def pull(heads: Sequence[jax.Array]) -> Sequence[jax.Array]:
         host = [np.asarray(head) for head in heads]
-        grads, aux = bridge.backward(0, wanted, host, data, outputs, list(map(_kept, states)))
+        grads, aux = bridge.backward(0, wanted, host, data, outputs, list(map(_host_copy, states)))
         _write(aux, states)
         return [kept_value(grad.as_in_context(ctx)) for grad in grads]
 

@@ -1,4 +1,4 @@
-"""Indexing as compiled functions of arrays, which take positions as arguments."""
+"""Indexing: keys as starts and sizes, and compiled functions that take positions as arguments."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import numpy as np
 from modkit.errors import ParameterError, ShapeError
 from modkit.memory_cache import Eager
 from modkit.ndarray.storage import AnyCell, View, aval_at, x64_for
+from modkit.util import is_np_shape
 
 Shape = tuple[int, ...]
 
@@ -153,3 +154,171 @@ def gather(form: tuple[Any, ...]) -> Callable[..., Any]:
         return (out.reshape(1) if out.ndim == 0 else out,), {}
 
     return Eager(run)
+
+
+def is_everything(key: Any) -> bool:
+    """Whether a key is ``...`` or ``:`` in every axis."""
+    if isinstance(key, tuple):
+        return key == () or all(is_everything(k) for k in key)
+    return key is Ellipsis or (isinstance(key, slice) and key == slice(None))
+
+
+def plain_key(key: Any, shape: Shape) -> Any:
+    """The key with NDArrays, lists and NumPy numbers converted for JAX.
+
+    Raises:
+        IndexError: an integer outside the array.
+    """
+    parts = key if isinstance(key, tuple) else (key,)
+    if sum(p is Ellipsis for p in parts) > 1:
+        raise IndexError(f"got more than one ellipsis (`...`) in the index {key}")
+    named = sum(p is not None and p is not Ellipsis for p in parts)
+    if named > len(shape):
+        raise IndexError(f"too many indices: {named} for an array of shape {shape}")
+    plain = tuple(_plain_part(p) for p in parts)
+    axis = 0
+    for at, part in enumerate(plain):
+        if part is Ellipsis:
+            axis = len(shape) - sum(p is not None for p in plain[at + 1 :])
+            continue
+        if isinstance(part, bool | np.bool_ | None):
+            axis += part is not None
+            continue
+        if isinstance(part, int | np.ndarray):
+            _check_index(part, axis, shape)
+        axis += part.ndim if isinstance(part, np.ndarray) and part.dtype == bool else 1
+    return plain if isinstance(key, tuple) else plain[0]
+
+
+def _check_index(index: int | np.ndarray, axis: int, shape: Shape) -> None:
+    """Raise IndexError for an integer, or one in an array, outside an axis."""
+    size = shape[axis]
+    if isinstance(index, np.ndarray):
+        if (
+            not index.size
+            or index.dtype.kind not in "iu"
+            or -size <= index.min() <= index.max() < size
+        ):
+            return
+        index = index[(index < -size) | (index >= size)].flat[0]
+    if not -size <= index < size:
+        raise IndexError(f"index {index} is outside axis {axis} of an array of shape {shape}")
+
+
+def _plain_part(part: Any) -> Any:
+    if hasattr(part, "asnumpy"):
+        part = part.asnumpy()
+    if isinstance(part, list | tuple | range):
+        part = np.asarray(part)
+    if isinstance(part, np.ndarray):
+        return part.astype(np.int32) if part.dtype.kind == "f" else part
+    if isinstance(part, bool | np.bool_) or part is None or part is Ellipsis:
+        return part
+    if isinstance(part, slice):
+        return slice(*(None if v is None else operator.index(v) for v in
+                       (part.start, part.stop, part.step)))  # fmt: skip
+    try:
+        return operator.index(part)
+    except TypeError as error:
+        raise IndexKindError(
+            f"got index {part!r} of type {type(part).__name__}, expected an integer, a slice, "
+            "None, an array, or a tuple of these"
+        ) from error
+
+
+class IndexKindError(ParameterError, IndexError):
+    """The error of an invalid index."""
+
+
+def _one_element() -> Shape:
+    """The shape of one element that is selected: ``(1,)``, or ``()`` in NumPy's shapes."""
+    return () if is_np_shape() else (1,)
+
+
+def rows_box(key: Any, shape: Shape) -> tuple[Shape, ...] | None:
+    """`box_of` of an integer or a step-1 slice that selects some rows; ``None`` for other keys."""
+    if not shape:
+        return None
+    kind, size = type(key), shape[0]
+    if kind is int:
+        if not -size <= key < size:
+            return None
+        at, rest = key % size, shape[1:]
+        return (at,) + (0,) * len(rest), (1, *rest), rest or _one_element()
+    if kind is slice and key.step is None:
+        try:
+            begin, end, _ = key.indices(size)
+        except TypeError:
+            return None
+        if begin >= end or end - begin == size or 0 in shape:
+            return None
+        sizes = (end - begin, *shape[1:])
+        return (begin,) + (0,) * (len(shape) - 1), sizes, sizes
+    return None
+
+
+def basic_key(key: Any, shape: Shape) -> tuple[Any, ...] | None:
+    """The key as one integer or step-1 slice for each axis, with ``None`` between them.
+
+    The result is ``None`` for a key that is not so simple.
+    """
+    parts = key if isinstance(key, tuple) else (key,)
+    lacking = len(shape) - sum(part is not None and part is not Ellipsis for part in parts)
+    fill = (slice(None),) * lacking
+    at = next((i for i, part in enumerate(parts) if part is Ellipsis), len(parts))
+    parts = (*parts[:at], *fill, *parts[at + 1 :])
+    sizes = iter(shape)
+    plain = [None if part is None else _basic_part(part, next(sizes)) for part in parts]
+    simple = all((part is None) == (own is None) for part, own in zip(parts, plain, strict=True))
+    return tuple(plain) if simple else None
+
+
+def _basic_part(part: Any, size: int) -> int | slice | None:
+    """An integer or a slice of step 1 that selects the same; ``None`` if there is none."""
+    if isinstance(part, slice):
+        found = range(*part.indices(size))
+        if len(found) == 1:
+            return slice(found[0], found[0] + 1)
+        return part if part.step in (None, 1) else None
+    return part % size if isinstance(part, int) and not isinstance(part, bool) else None
+
+
+def is_contiguous(basic: tuple[Any, ...], shape: Shape) -> bool:
+    """Whether the elements are contiguous in memory: MXNet returns a view then."""
+    axes = [part for part in basic if part is not None]
+    extents = [
+        1 if isinstance(k, int) else len(range(*k.indices(n)))
+        for k, n in zip(axes, shape, strict=True)
+    ]
+    if 0 in extents:
+        return False
+    partial = [i for i, (e, n) in enumerate(zip(extents, shape, strict=True)) if e != n]
+    return not partial or all(e == 1 for e in extents[: partial[-1]])
+
+
+def box_of(basic: tuple[Any, ...], shape: Shape) -> tuple[Shape, ...]:
+    """Start indices, sizes and result shape of the slice that a key selects.
+
+    An integer removes its axis, see `_one_element`; ``None`` is a new axis of size 1.
+    """
+    starts, sizes, kept, axes = [], [], [], iter(shape)
+    for part in basic:
+        if part is None:
+            kept.append(1)
+            continue
+        size = next(axes)
+        if isinstance(part, int):
+            starts.append(part)
+            sizes.append(1)
+            continue
+        begin, end, _ = part.indices(size)
+        starts.append(begin)
+        sizes.append(max(end - begin, 0))
+        kept.append(sizes[-1])
+    return tuple(starts), tuple(sizes), tuple(kept) or _one_element()
+
+
+def ranges(begin: Any, end: Any, step: Any) -> tuple[slice, ...]:
+    """The key of a range in each axis."""
+    step = step or (None,) * len(begin)
+    return tuple(slice(b, e, s or None) for b, e, s in zip(begin, end, step, strict=True))

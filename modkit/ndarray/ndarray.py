@@ -25,7 +25,21 @@ from modkit.errors import (
 )
 from modkit.interpreter import convert
 from modkit.ndarray.handles import array_of, handle_of
-from modkit.ndarray.indexing import Box, cast, fitted, gather, split_key, written
+from modkit.ndarray.indexing import (
+    Box,
+    basic_key,
+    box_of,
+    cast,
+    fitted,
+    gather,
+    is_contiguous,
+    is_everything,
+    plain_key,
+    ranges,
+    rows_box,
+    split_key,
+    written,
+)
 from modkit.ndarray.invoke import LARGEST, NO_NUMBERS, Call, CallPlan, Numbers
 from modkit.ndarray.storage import (
     AnyCell,
@@ -191,13 +205,9 @@ class NDArray(Methods):
     @staticmethod
     def _basic_indexing_slice_is_contiguous(slc_key: Sequence[slice], shape: Sequence[int]) -> bool:
         """Whether slices of all axes pick one range of an array of this shape, in its order."""
-        picked = [range(*k.indices(n)) for k, n in zip(slc_key, shape, strict=True)]
-        size = math.prod(map(len, picked))
-        if size <= 1:
-            return True
-        strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
-        last = sum((r[-1] - r[0]) * stride for r, stride in zip(picked, strides, strict=True))
-        return last + 1 == size and all(r.step > 0 for r in picked if len(r) > 1)
+        basic, sizes = basic_key(tuple(slc_key), tuple(shape)), zip(slc_key, shape, strict=True)
+        is_empty = any(not range(*k.indices(n)) for k, n in sizes)
+        return is_empty or (basic is not None and is_contiguous(basic, tuple(shape)))
 
     # ── Gradients ───────────────────────────────────────────────────────────────────────────
 
@@ -416,15 +426,15 @@ class NDArray(Methods):
             self._cell.set(placed_on(fresh, self._ctx.jax_device), aliased=True)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if _is_everything(key):
+        if is_everything(key):
             self._set(value)
             return
         if modes.recording:
             check_writable(self)
             if isinstance(value, NDArray):
                 check_constant(value)
-        key = _plain_key(key, self.shape)
-        basic = _basic(key, self.shape)
+        key = plain_key(key, self.shape)
+        basic = basic_key(key, self.shape)
         if self._ctx._is_cpu and self._write_host(key if basic is None else basic, value):
             return
         if isinstance(value, NDArray):
@@ -457,7 +467,7 @@ class NDArray(Methods):
 
     def _write_box(self, basic: tuple[Any, ...], value: Any) -> None:
         """Write to a contiguous slice, by one program for all start indices."""
-        starts, sizes, shape = _box(basic, self.shape)
+        starts, sizes, shape = box_of(basic, self.shape)
         if isinstance(value, jax.Array):
             value = placed_on(value, self._ctx.jax_device)
         else:
@@ -469,15 +479,15 @@ class NDArray(Methods):
         self._cell.edit(lambda here: write(here, value, starts))
 
     def __getitem__(self, key: Any) -> NDArray:
-        boxed = _rows(key, self._cell.aval.shape)
+        boxed = rows_box(key, self._cell.aval.shape)
         if boxed is None:
-            key = _plain_key(key, self.shape)
-            if _is_everything(key):
+            key = plain_key(key, self.shape)
+            if is_everything(key):
                 return self
-            basic = _basic(key, self.shape)
-            if basic is None or not _contiguous(basic, self.shape):
+            basic = basic_key(key, self.shape)
+            if basic is None or not is_contiguous(basic, self.shape):
                 return self._copy_at(key)
-            boxed = _box(basic, self.shape)
+            boxed = box_of(basic, self.shape)
         starts, sizes, shape = boxed
         box = Box(self._cell, starts, sizes, shape)
         made = NDArray(box, self._ctx)
@@ -520,12 +530,12 @@ class NDArray(Methods):
 
     def slice_assign(self, rhs: NDArray, begin: Any, end: Any, step: Any) -> NDArray:
         """Assign ``rhs`` to the given range, in place."""
-        self[_ranges(begin, end, step)] = rhs
+        self[ranges(begin, end, step)] = rhs
         return self
 
     def slice_assign_scalar(self, value: float, begin: Any, end: Any, step: Any) -> NDArray:
         """Assign a number to the given range, in place."""
-        self[_ranges(begin, end, step)] = value
+        self[ranges(begin, end, step)] = value
         return self
 
     # ── Copies and views ────────────────────────────────────────────────────────────────────
@@ -1198,172 +1208,3 @@ def _unpickle(value: np.ndarray, device_type: str, device_id: int) -> NDArray:
     if device_type == "gpu" and jax.default_backend() == "cpu":
         ctx = Context("cpu", 0)
     return array(value, ctx, dtype=value.dtype)
-
-
-# ── Keys ────────────────────────────────────────────────────────────────────────────────────
-
-
-def _is_everything(key: Any) -> bool:
-    if isinstance(key, tuple):
-        return key == () or all(_is_everything(k) for k in key)
-    return key is Ellipsis or (isinstance(key, slice) and key == slice(None))
-
-
-def _plain_key(key: Any, shape: tuple[int, ...]) -> Any:
-    """The key with NDArrays, lists and NumPy numbers converted for JAX.
-
-    Raises:
-        IndexError: an integer outside the array.
-    """
-    parts = key if isinstance(key, tuple) else (key,)
-    if sum(p is Ellipsis for p in parts) > 1:
-        raise IndexError(f"got more than one ellipsis (`...`) in the index {key}")
-    named = sum(p is not None and p is not Ellipsis for p in parts)
-    if named > len(shape):
-        raise IndexError(f"too many indices: {named} for an array of shape {shape}")
-    plain = tuple(_plain_part(p) for p in parts)
-    axis = 0
-    for at, part in enumerate(plain):
-        if part is Ellipsis:
-            axis = len(shape) - sum(p is not None for p in plain[at + 1 :])
-            continue
-        if isinstance(part, bool | np.bool_ | None):
-            axis += part is not None
-            continue
-        if isinstance(part, int | np.ndarray):
-            _check_index(part, axis, shape)
-        axis += part.ndim if isinstance(part, np.ndarray) and part.dtype == bool else 1
-    return plain if isinstance(key, tuple) else plain[0]
-
-
-def _check_index(index: int | np.ndarray, axis: int, shape: tuple[int, ...]) -> None:
-    """Raise IndexError for an integer, or one in an array, outside an axis."""
-    size = shape[axis]
-    if isinstance(index, np.ndarray):
-        if (
-            not index.size
-            or index.dtype.kind not in "iu"
-            or -size <= index.min() <= index.max() < size
-        ):
-            return
-        index = index[(index < -size) | (index >= size)].flat[0]
-    if not -size <= index < size:
-        raise IndexError(f"index {index} is outside axis {axis} of an array of shape {shape}")
-
-
-def _plain_part(part: Any) -> Any:
-    if isinstance(part, NDArray):
-        part = part.asnumpy()
-    if isinstance(part, list | tuple | range):
-        part = np.asarray(part)
-    if isinstance(part, np.ndarray):
-        return part.astype(np.int32) if part.dtype.kind == "f" else part
-    if isinstance(part, bool | np.bool_) or part is None or part is Ellipsis:
-        return part
-    if isinstance(part, slice):
-        return slice(*(None if v is None else operator.index(v) for v in
-                       (part.start, part.stop, part.step)))  # fmt: skip
-    try:
-        return operator.index(part)
-    except TypeError as error:
-        raise IndexKindError(
-            f"got index {part!r} of type {type(part).__name__}, expected an integer, a slice, "
-            "None, an array, or a tuple of these"
-        ) from error
-
-
-class IndexKindError(ParameterError, IndexError):
-    """The error of an invalid index."""
-
-
-def _one_element() -> tuple[int, ...]:
-    """The shape of one element that is selected: ``(1,)``, or ``()`` in NumPy's shapes."""
-    return () if is_np_shape() else (1,)
-
-
-def _rows(key: Any, shape: tuple[int, ...]) -> tuple[tuple[int, ...], ...] | None:
-    """`_box` of an integer or a step-1 slice that selects some rows; ``None`` for other keys."""
-    if not shape:
-        return None
-    kind, size = type(key), shape[0]
-    if kind is int:
-        if not -size <= key < size:
-            return None
-        at, rest = key % size, shape[1:]
-        return (at,) + (0,) * len(rest), (1, *rest), rest or _one_element()
-    if kind is slice and key.step is None:
-        try:
-            begin, end, _ = key.indices(size)
-        except TypeError:
-            return None
-        if begin >= end or end - begin == size or 0 in shape:
-            return None
-        sizes = (end - begin, *shape[1:])
-        return (begin,) + (0,) * (len(shape) - 1), sizes, sizes
-    return None
-
-
-def _basic(key: Any, shape: tuple[int, ...]) -> tuple[Any, ...] | None:
-    """The key as one integer or step-1 slice for each axis, with ``None`` between them.
-
-    The result is ``None`` for a key that is not so simple.
-    """
-    parts = key if isinstance(key, tuple) else (key,)
-    lacking = len(shape) - sum(part is not None and part is not Ellipsis for part in parts)
-    fill = (slice(None),) * lacking
-    at = next((i for i, part in enumerate(parts) if part is Ellipsis), len(parts))
-    parts = (*parts[:at], *fill, *parts[at + 1 :])
-    sizes = iter(shape)
-    plain = [None if part is None else _basic_part(part, next(sizes)) for part in parts]
-    simple = all((part is None) == (own is None) for part, own in zip(parts, plain, strict=True))
-    return tuple(plain) if simple else None
-
-
-def _basic_part(part: Any, size: int) -> int | slice | None:
-    """An integer or a slice of step 1 that selects the same; ``None`` if there is none."""
-    if isinstance(part, slice):
-        found = range(*part.indices(size))
-        if len(found) == 1:
-            return slice(found[0], found[0] + 1)
-        return part if part.step in (None, 1) else None
-    return part % size if isinstance(part, int) and not isinstance(part, bool) else None
-
-
-def _contiguous(basic: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
-    """Whether the elements are contiguous in memory: MXNet returns a view then."""
-    axes = [part for part in basic if part is not None]
-    extents = [
-        1 if isinstance(k, int) else len(range(*k.indices(n)))
-        for k, n in zip(axes, shape, strict=True)
-    ]
-    if 0 in extents:
-        return False
-    partial = [i for i, (e, n) in enumerate(zip(extents, shape, strict=True)) if e != n]
-    return not partial or all(e == 1 for e in extents[: partial[-1]])
-
-
-def _box(basic: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """Start indices, sizes and result shape of the slice that a key selects.
-
-    An integer removes its axis, see `_one_element`; ``None`` is a new axis of size 1.
-    """
-    starts, sizes, kept, axes = [], [], [], iter(shape)
-    for part in basic:
-        if part is None:
-            kept.append(1)
-            continue
-        size = next(axes)
-        if isinstance(part, int):
-            starts.append(part)
-            sizes.append(1)
-            continue
-        begin, end, _ = part.indices(size)
-        starts.append(begin)
-        sizes.append(max(end - begin, 0))
-        kept.append(sizes[-1])
-    return tuple(starts), tuple(sizes), tuple(kept) or _one_element()
-
-
-def _ranges(begin: Any, end: Any, step: Any) -> tuple[slice, ...]:
-    step = step or (None,) * len(begin)
-    return tuple(slice(b, e, s or None) for b, e, s in zip(begin, end, step, strict=True))

@@ -108,10 +108,11 @@ class CSRView(CSRNDArray):
         ctx: the device.
     """
 
-    __slots__ = ("_whole",)
+    __slots__ = ("_converted", "_whole")
 
     def __init__(self, cell: AnyCell, ctx: Context):
         self._whole, self._sizes, self._ctx, self._entry = cell, cell.aval.shape, ctx, None
+        self._converted: tuple[Any, Any] = None, None  # a dense value, and its elements
 
     @property
     def dtype(self) -> type:
@@ -120,7 +121,10 @@ class CSRView(CSRNDArray):
 
     @property
     def _stored(self) -> CSRNDArray:
-        return csr_from_dense(NDArray(self._whole, self._ctx))
+        value = self._whole.unmoved()
+        if value is not self._converted[0]:
+            self._converted = value, csr_from_dense(NDArray(self._whole, self._ctx))
+        return self._converted[1]
 
     @property
     def _values(self) -> np.ndarray:

@@ -7,7 +7,8 @@ by positions that the node's parameters list, under MXNet's names (``in_data_loc
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -48,202 +49,11 @@ class Wires(NamedTuple):
     heads: tuple[tuple[Tie, ...], ...]
 
 
-class ControlFlow(Op):
-    """An operator that runs graphs.
-
-    They are ``attrs["bodies"]``: graphs where names and shapes are inferred, lowered ones where it
-    runs.
-    """
-
-    @property
-    def bodies(self) -> int:
-        """See `Op.bodies`."""
-        return len(_KINDS[self.name].bodies)
-
-    @property
-    def may_have_aux(self) -> bool:
-        """True: bodies may write to auxiliary states."""
-        return True
-
-    def input_names(self, attrs: Attrs) -> list[str]:
-        """Names of the variables of the bodies that the inputs feed."""
-        names = [f"arg{i}" for i in range(_count_inputs(self, attrs))]
-        for body, wires in _wired(self, attrs):
-            for variable, tie in zip(_graph(body).inputs, wires.inputs, strict=True):
-                names[tie.place] = variable.name
-        return names
-
-    def aux_names(self, attrs: Attrs) -> Sequence[str]:
-        """Names of the inputs that feed auxiliary states of a body."""
-        names = self.input_names(attrs)
-        return [names[place] for place in _written(self, attrs)]
-
-    def check(self, attrs: Attrs, count: int) -> None:
-        """Check that the parameters fit the bodies.
-
-        Args:
-            attrs: parsed, with the bodies.
-            count: the number of inputs of the node.
-
-        Raises:
-            ParameterError: they do not.
-        """
-        if attrs["num_args"] != count + self.bodies:
-            raise ParameterError(
-                f"{self.name}: got num_args={attrs['num_args']}, expected {count + self.bodies}: "
-                f"{count} inputs and {self.bodies} subgraphs"
-            )
-        _KINDS[self.name].check(attrs, count)
-        changing = {t.place for _, w in _wired(self, attrs) for ts in w.heads for t in ts}
-        changing |= {t.place for _, w in _wired(self, attrs) for t in w.inputs if t.row}
-        for place in _written(self, attrs):
-            if place in changing:
-                name = self.input_names(attrs)[place]
-                raise ParameterError(
-                    f"{self.name}: the body takes its loop variable {name!r} as an auxiliary "
-                    "state, expected a Variable from outside the loop"
-                )
-
-    def call(
-        self,
-        arrays: Sequence[Any],
-        attrs: Attrs,
-        *,
-        key: Any = None,
-        train: bool = False,
-        fn: Callable[..., Any] | None = None,
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """See `Op.call`."""
-        del fn
-        kept = {place: arrays[place] for place in _written(self, attrs)}
-        parts = [
-            _Body(body, wires, dict(enumerate(arrays)), train)
-            for body, wires in _wired(self, attrs)
-        ]
-        outputs, kept = _KINDS[self.name].run(parts, attrs, kept, key)
-        names = self.input_names(attrs)
-        return tuple(outputs), {names[place]: value for place, value in kept.items()}
-
-
-def _graph(body: Any) -> Graph:
-    """The graph of a body, which may be lowered."""
-    return body if isinstance(body, Graph) else body.graph
-
-
-def _count_inputs(op: ControlFlow, attrs: Attrs) -> int:
-    if "bodies" not in attrs:
-        raise ParameterError(
-            f"{op.name}: got no graphs to run; make it by sym.contrib.foreach, while_loop or cond"
-        )
-    return attrs["num_args"] - op.bodies
-
-
-def _wired(op: ControlFlow, attrs: Attrs) -> list[tuple[Any, Wires]]:
-    """The bodies with their ties."""
-    wires = _KINDS[op.name].wires(attrs, _count_inputs(op, attrs))
-    return list(zip(attrs["bodies"], wires, strict=True))
-
-
-def _written(op: ControlFlow, attrs: Attrs) -> list[int]:
-    """Inputs of the node that feed auxiliary states of a body, by number."""
-    found = {}
-    for body, wires in _wired(op, attrs):
-        graph = _graph(body)
-        if graph.auxiliary:
-            names = {n.name for n in graph.auxiliary}
-            ties = zip(graph.inputs, wires.inputs, strict=True)
-            found |= {t.place: None for n, t in ties if n.name in names}
-    return sorted(found)
-
-
-# ── Inference ───────────────────────────────────────────────────────────────────────────────
-
-
-def _shapes(of: str) -> Callable[[list[Sizes], list[Sizes], Attrs], Rule]:
-    """The rule of shapes: what is known of inputs and outputs goes through the bodies and back."""
-
-    def rule(ins: list[Sizes], outs: list[Sizes], attrs: Attrs) -> Rule:
-        table, before = [*ins, *outs], None
-        wired, names = _wired(_entry(of), attrs), _names(_entry(of), attrs)
-        ties = {t for _, w in wired for t in (*w.inputs, *(t for ts in w.heads for t in ts))}
-        rows = [t.place for t in ties if t.row]
-        while table != before:
-            before = list(table)
-            firsts = [s[:1] for s in (table[place] for place in rows) if s]
-            length = common("number of steps", [*firsts, (attrs.get("max_iterations", 0),)])
-            for body, wires in wired:
-                _through(_graph(body), wires, table, names, length or (0,))
-        return table[: len(ins)], table[len(ins) :]
-
-    return rule
-
-
-def _names(op: ControlFlow, attrs: Attrs) -> list[str]:
-    """Names of the inputs and outputs, by place."""
-    return [*op.input_names(attrs), *op.output_names(attrs)]
-
-
-def _through(
-    graph: Graph, wires: Wires, table: list[Sizes], names: Sequence[str], length: tuple[int, ...]
-) -> None:
-    """Refine the shapes of what is tied to one body."""
-
-    def inside(tie: Tie) -> Sizes:
-        shape = table[tie.place]
-        return (shape[1:] or (1,)) if tie.row and shape else shape
-
-    known = {n.name: inside(t) for n, t in zip(graph.inputs, wires.inputs, strict=True)}
-    heads = [common("state", [inside(t) for t in ties]) for ties in wires.heads]
-    found = infer_shapes(graph, {n: s for n, s in known.items() if s is not None}, heads)
-    for tie, shape in _facts(wires, found.of(graph.inputs), found.heads):
-        old = table[tie.place]
-        if tie.row and old is not None and len(old) == 1:  # its rows have the shape (1,)
-            shape = length
-        elif tie.row and shape is not None:
-            shape = (*length, *shape)
-        table[tie.place] = merge(names[tie.place], old, shape)
-
-
-def _facts(wires: Wires, inputs: Sequence[Any], heads: Sequence[Any]) -> list[tuple[Tie, Any]]:
-    """Each tie with the fact that the body found."""
-    tied = [(t, fact) for ts, fact in zip(wires.heads, heads, strict=True) for t in ts]
-    return [*zip(wires.inputs, inputs, strict=True), *tied]
-
-
-def _dtypes(of: str) -> Callable[[Sequence[str | None], Attrs], Any]:
-    """The rule of element types, through the bodies."""
-
-    def rule(ins: Sequence[str | None], attrs: Attrs) -> Any:
-        table, before = [*ins, *[None] * attrs["num_outputs"]], None
-        names = _names(_entry(of), attrs)
-        while table != before:
-            before = list(table)
-            for body, wires in _wired(_entry(of), attrs):
-                graph = _graph(body)
-                ties = zip(graph.inputs, wires.inputs, strict=True)
-                known = {n.name: table[t.place] for n, t in ties}
-                found = infer_dtypes(graph, {n: t for n, t in known.items() if t})
-                for tie, dtype in _facts(wires, found.of(graph.inputs), found.heads):
-                    old, name = table[tie.place], names[tie.place]
-                    table[tie.place] = dtype_inference.merge(old, dtype, name)
-        return table[: len(ins)], table[len(ins) :]
-
-    return rule
-
-
-def _entry(name: str) -> ControlFlow:
-    found = OPS[name]
-    assert isinstance(found, ControlFlow)  # noqa: S101 - the entry below
-    return found
-
-
-# ── Running ─────────────────────────────────────────────────────────────────────────────────
-
 Places = dict[int, jax.Array]
 """Arrays by the number of a node's input."""
 
 
-class _Body(NamedTuple):
+class Body(NamedTuple):
     """A body with the inputs of its node."""
 
     lowered: Any
@@ -274,6 +84,360 @@ class _Body(NamedTuple):
         return [ties[1].place for ties in self.wires.heads if len(ties) == 2]
 
 
+class ControlFlow(Op):
+    """An operator that runs graphs.
+
+    They are ``attrs["bodies"]``: graphs where names and shapes are inferred, lowered ones where it
+    runs.
+    """
+
+    body_names: ClassVar[tuple[str, ...]]
+
+    def wires(self, attrs: Attrs, count: int) -> list[Wires]:
+        """The ties of the bodies, from the parameters and the number of inputs."""
+        raise NotImplementedError
+
+    def check_locations(self, attrs: Attrs, count: int) -> None:
+        """Check the parameters that list positions."""
+        raise NotImplementedError
+
+    def run(self, parts: Sequence[Body], attrs: Attrs, kept: Places, key: Any) -> Any:
+        """Outputs and new auxiliary states; ``kept`` are those before."""
+        raise NotImplementedError
+
+    def _check_condition(self, test: Graph) -> None:
+        if len(test.heads) != 1:
+            raise ParameterError(
+                f"{self.name}: the condition has {len(test.heads)} outputs, expected 1"
+            )
+
+    @property
+    def bodies(self) -> int:
+        """See `Op.bodies`."""
+        return len(self.body_names)
+
+    def wired(self, attrs: Attrs) -> list[tuple[Any, Wires]]:
+        """The bodies with their ties."""
+        wires = self.wires(attrs, self._count_inputs(attrs))
+        return list(zip(attrs["bodies"], wires, strict=True))
+
+    def shapes(self, ins: list[Sizes], outs: list[Sizes], attrs: Attrs) -> Rule:
+        """The rule of shapes: what is known goes through the bodies and back, until it stays."""
+        table, before = [*ins, *outs], None
+        wired, names = self.wired(attrs), [*self.input_names(attrs), *self.output_names(attrs)]
+        ties = {t for _, w in wired for t in (*w.inputs, *(t for ts in w.heads for t in ts))}
+        rows = [t.place for t in ties if t.row]
+        while table != before:
+            before = list(table)
+            firsts = [s[:1] for s in (table[place] for place in rows) if s]
+            length = common("number of steps", [*firsts, (attrs.get("max_iterations", 0),)])
+            for body, wires in wired:
+                _through(_graph(body), wires, table, names, length or (0,))
+        return table[: len(ins)], table[len(ins) :]
+
+    def element_types(self, ins: Sequence[str | None], attrs: Attrs) -> Any:
+        """The rule of element types, through the bodies."""
+        table, before = [*ins, *[None] * attrs["num_outputs"]], None
+        wired, names = self.wired(attrs), [*self.input_names(attrs), *self.output_names(attrs)]
+        while table != before:
+            before = list(table)
+            for body, wires in wired:
+                graph = _graph(body)
+                ties = zip(graph.inputs, wires.inputs, strict=True)
+                known = {n.name: table[t.place] for n, t in ties}
+                found = infer_dtypes(graph, {n: t for n, t in known.items() if t})
+                for tie, dtype in _facts(wires, found.of(graph.inputs), found.heads):
+                    old, name = table[tie.place], names[tie.place]
+                    table[tie.place] = dtype_inference.merge(old, dtype, name)
+        return table[: len(ins)], table[len(ins) :]
+
+    def _count_inputs(self, attrs: Attrs) -> int:
+        if "bodies" not in attrs:
+            raise ParameterError(
+                f"{self.name}: got no graphs to run; make it by sym.contrib.foreach, while_loop or "
+                "cond"
+            )
+        return attrs["num_args"] - self.bodies
+
+    def _written(self, attrs: Attrs) -> list[int]:
+        """Inputs of the node that feed auxiliary states of a body, by number."""
+        found = {}
+        for body, wires in self.wired(attrs):
+            graph = _graph(body)
+            if graph.auxiliary:
+                names = {n.name for n in graph.auxiliary}
+                ties = zip(graph.inputs, wires.inputs, strict=True)
+                found |= {t.place: None for n, t in ties if n.name in names}
+        return sorted(found)
+
+    @property
+    def may_have_aux(self) -> bool:
+        """True: bodies may write to auxiliary states."""
+        return True
+
+    def input_names(self, attrs: Attrs) -> list[str]:
+        """Names of the variables of the bodies that the inputs feed."""
+        names = [f"arg{i}" for i in range(self._count_inputs(attrs))]
+        for body, wires in self.wired(attrs):
+            for variable, tie in zip(_graph(body).inputs, wires.inputs, strict=True):
+                names[tie.place] = variable.name
+        return names
+
+    def aux_names(self, attrs: Attrs) -> Sequence[str]:
+        """Names of the inputs that feed auxiliary states of a body."""
+        names = self.input_names(attrs)
+        return [names[place] for place in self._written(attrs)]
+
+    def check(self, attrs: Attrs, count: int) -> None:
+        """Check that the parameters fit the bodies.
+
+        Args:
+            attrs: parsed, with the bodies.
+            count: the number of inputs of the node.
+
+        Raises:
+            ParameterError: they do not.
+        """
+        if attrs["num_args"] != count + self.bodies:
+            raise ParameterError(
+                f"{self.name}: got num_args={attrs['num_args']}, expected {count + self.bodies}: "
+                f"{count} inputs and {self.bodies} subgraphs"
+            )
+        self.check_locations(attrs, count)
+        changing = {t.place for _, w in self.wired(attrs) for ts in w.heads for t in ts}
+        changing |= {t.place for _, w in self.wired(attrs) for t in w.inputs if t.row}
+        for place in self._written(attrs):
+            if place in changing:
+                name = self.input_names(attrs)[place]
+                raise ParameterError(
+                    f"{self.name}: the body takes its loop variable {name!r} as an auxiliary "
+                    "state, expected a Variable from outside the loop"
+                )
+
+    def call(
+        self,
+        arrays: Sequence[Any],
+        attrs: Attrs,
+        *,
+        key: Any = None,
+        train: bool = False,
+        fn: Callable[..., Any] | None = None,
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """See `Op.call`."""
+        del fn
+        kept = {place: arrays[place] for place in self._written(attrs)}
+        parts = [
+            Body(body, wires, dict(enumerate(arrays)), train) for body, wires in self.wired(attrs)
+        ]
+        outputs, kept = self.run(parts, attrs, kept, key)
+        names = self.input_names(attrs)
+        return tuple(outputs), {names[place]: value for place, value in kept.items()}
+
+
+def _graph(body: Any) -> Graph:
+    """The graph of a body, which may be lowered."""
+    return body if isinstance(body, Graph) else body.graph
+
+
+def _through(
+    graph: Graph, wires: Wires, table: list[Sizes], names: Sequence[str], length: tuple[int, ...]
+) -> None:
+    """Refine the shapes of what is tied to one body."""
+
+    def inside(tie: Tie) -> Sizes:
+        shape = table[tie.place]
+        return (shape[1:] or (1,)) if tie.row and shape else shape
+
+    known = {n.name: inside(t) for n, t in zip(graph.inputs, wires.inputs, strict=True)}
+    heads = [common("state", [inside(t) for t in ties]) for ties in wires.heads]
+    found = infer_shapes(graph, {n: s for n, s in known.items() if s is not None}, heads)
+    for tie, shape in _facts(wires, found.of(graph.inputs), found.heads):
+        old = table[tie.place]
+        if tie.row and old is not None and len(old) == 1:  # its rows have the shape (1,)
+            shape = length
+        elif tie.row and shape is not None:
+            shape = (*length, *shape)
+        table[tie.place] = merge(names[tie.place], old, shape)
+
+
+def _facts(wires: Wires, inputs: Sequence[Any], heads: Sequence[Any]) -> list[tuple[Tie, Any]]:
+    """Each tie with the fact that the body found."""
+    tied = [(t, fact) for ts, fact in zip(wires.heads, heads, strict=True) for t in ts]
+    return [*zip(wires.inputs, inputs, strict=True), *tied]
+
+
+class Foreach(ControlFlow):
+    """``_foreach``: a body over the rows of arrays."""
+
+    body_names = ("body",)
+
+    def wires(self, attrs: Attrs, count: int) -> list[Wires]:
+        """See `ControlFlow.wires`."""
+        rows, states = attrs["in_data_locs"], attrs["in_state_locs"]
+        found = [*rows, *states, *attrs["remain_locs"]]
+        ties = {at: Tie(i, row=i < len(rows)) for i, at in enumerate(found)}
+        made = _results(attrs, count, range(len(rows), len(rows) + len(states)))
+        return [Wires(tuple(ties[at] for at in sorted(ties)), made)]
+
+    def check_locations(self, attrs: Attrs, count: int) -> None:
+        """See `ControlFlow.check_locations`."""
+        found = [*attrs["in_data_locs"], *attrs["in_state_locs"], *attrs["remain_locs"]]
+        (body,) = attrs["bodies"]
+        if sorted(found) != list(range(count)) or len(body.inputs) != count:
+            raise ParameterError(
+                f"_foreach: got in_data_locs, in_state_locs and remain_locs {found} for {count} "
+                f"inputs and a body of {len(body.inputs)} variables, expected each of these once"
+            )
+        if not attrs["in_data_locs"]:
+            raise ParameterError("_foreach: got no data, expected one array or more to loop over")
+        _check_heads(attrs, body, attrs["num_out_data"] + len(attrs["in_state_locs"]))
+
+    def run(self, parts: Sequence[Body], attrs: Attrs, kept: Places, key: Any) -> Any:
+        """See `ControlFlow.run`."""
+        (body,) = parts
+        count, outputs = len(attrs["in_data_locs"]), attrs["num_out_data"]
+        rows = [body.arrays[i] for i in range(count)]
+        rows = [x.reshape(-1, 1) if x.ndim == 1 else x for x in rows]
+        counts = [len(x) for x in rows]
+        if len(set(counts)) > 1:
+            raise ShapeError(f"_foreach: data: got {counts} rows, expected {counts[0]} in each")
+
+        def step(carried: Any, given: Any) -> Any:
+            (states, kept), (number, now) = carried, given
+            changed = {**dict(enumerate(now)), **dict(zip(body.states, states, strict=True))}
+            made, kept = body.run(changed, kept, _step_key(key, number))
+            return (_checked("_foreach: new state", states, made[outputs:]), kept), made[:outputs]
+
+        start = tuple(body.arrays[i] for i in body.states), kept
+        numbers = jnp.arange(len(rows[0]), dtype=jnp.uint32)
+        (states, kept), made = loops.scan(step, start, (numbers, rows))
+        return (*made, *states), kept
+
+
+class WhileLoop(ControlFlow):
+    """``_while_loop``: a body as long as a condition holds."""
+
+    body_names = ("cond", "func")
+
+    def wires(self, attrs: Attrs, count: int) -> list[Wires]:
+        """See `ControlFlow.wires`."""
+        test, body = attrs["cond_input_locs"], attrs["func_input_locs"]
+        states = [body[at] for at in attrs["func_var_locs"]]
+        return [
+            Wires(tuple(map(Tie, test)), ((),)),
+            Wires(tuple(map(Tie, body)), _results(attrs, count, states)),
+        ]
+
+    def check_locations(self, attrs: Attrs, count: int) -> None:
+        """See `ControlFlow.check_locations`."""
+        test, body = attrs["bodies"]
+        _check_locations("cond_input_locs", attrs, test, count)
+        _check_locations("func_input_locs", attrs, body, count)
+        states = attrs["func_var_locs"]
+        if len(set(states)) != len(states) or any(not 0 <= at < len(body.inputs) for at in states):
+            raise ParameterError(
+                f"_while_loop: got func_var_locs {states}, expected variables of the body, of "
+                f"which there are {len(body.inputs)}, each at most once"
+            )
+        self._check_condition(test)
+        _check_heads(attrs, body, attrs["num_out_data"] + len(states))
+
+    def run(self, parts: Sequence[Body], attrs: Attrs, kept: Places, key: Any) -> Any:
+        """A scan over the greatest number of steps, of which those after the end do nothing.
+
+        So it has a gradient, which `lax.while_loop` has not.
+        """
+        test, body = parts
+        outputs = attrs["num_out_data"]
+
+        @jax.jit  # so that it is traced once, for its shapes and for the branch
+        def go(states: Any, kept: Places, key: Any) -> Any:
+            made, kept = body.run(dict(zip(body.states, states, strict=True)), kept, key)
+            return (
+                made[:outputs],
+                _checked("_while_loop: new loop variable", states, made[outputs:]),
+                kept,
+            )
+
+        def step(carried: Any, number: Any) -> Any:
+            active, states, kept = carried
+            own = _step_key(key, number)
+            (said,), _ = test.run(dict(zip(body.states, states, strict=True)), kept, own)
+            active = active & _truth(said)
+            blank = [jnp.zeros(x.shape, x.dtype) for x in jax.eval_shape(go, states, kept, own)[0]]
+            made, states, kept = lax.cond(
+                active, go, lambda states, kept, _: (blank, states, kept), states, kept, own
+            )
+            return (active, states, kept), made
+
+        start = jnp.bool_(True), tuple(body.arrays[i] for i in body.states), kept
+        numbers = jnp.arange(attrs["max_iterations"], dtype=jnp.uint32)
+        (_, states, kept), made = loops.scan(step, start, numbers)
+        return (*made, *states), kept
+
+
+class Cond(ControlFlow):
+    """``_cond``: one of two bodies."""
+
+    body_names = ("cond", "then", "else")
+
+    def wires(self, attrs: Attrs, count: int) -> list[Wires]:
+        """See `ControlFlow.wires`."""
+        made = tuple((Tie(count + i),) for i in range(attrs["num_outputs"]))
+        locations = (attrs[f"{name}_input_locs"] for name in ("cond", "then", "else"))
+        heads = (((),), made, made)
+        return [Wires(tuple(map(Tie, at)), h) for at, h in zip(locations, heads, strict=True)]
+
+    def check_locations(self, attrs: Attrs, count: int) -> None:
+        """See `ControlFlow.check_locations`."""
+        for name, body in zip(("cond", "then", "else"), attrs["bodies"], strict=True):
+            _check_locations(f"{name}_input_locs", attrs, body, count)
+        test, *branches = attrs["bodies"]
+        self._check_condition(test)
+        for body in branches:
+            _check_heads(attrs, body, attrs["num_outputs"])
+
+    def run(self, parts: Sequence[Body], attrs: Attrs, kept: Places, key: Any) -> Any:
+        """See `ControlFlow.run`."""
+        del attrs
+        test, *branches = parts
+        (said,), kept = test.run({}, kept, key)
+
+        def branch(body: Body) -> Callable[[Places], Any]:
+            return lambda kept: body.run({}, kept, key)
+
+        then, other = map(branch, branches)
+        _checked(
+            "_cond: output of the second branch",
+            *(jax.eval_shape(each, kept)[0] for each in (then, other)),
+        )
+        return lax.cond(_truth(said), then, other, kept)
+
+
+def _results(attrs: Attrs, count: int, states: Sequence[int]) -> tuple[tuple[Tie, ...], ...]:
+    """The ties of a loop's outputs and new states."""
+    outputs = count + attrs["num_out_data"]
+    rows = [(Tie(i, row=True),) for i in range(count, outputs)]
+    return (*rows, *((Tie(outputs + i), Tie(at)) for i, at in enumerate(states)))
+
+
+def _check_locations(name: str, attrs: Attrs, body: Graph, count: int) -> None:
+    found = attrs[name]
+    if len(found) != len(body.inputs) or any(not 0 <= at < count for at in found):
+        raise ParameterError(
+            f"got {name} {found}, expected one of the {count} inputs for each of the "
+            f"{len(body.inputs)} variables of the subgraph"
+        )
+
+
+def _check_heads(attrs: Attrs, body: Graph, expected: int) -> None:
+    if not len(body.heads) == expected == attrs["num_outputs"]:
+        raise ParameterError(
+            f"got num_outputs={attrs['num_outputs']} and a subgraph of {len(body.heads)} outputs, "
+            f"expected {expected} of both"
+        )
+
+
 def _step_key(key: Any, number: Any) -> Any:
     return None if key is None else jax.random.fold_in(key, number)
 
@@ -299,206 +463,20 @@ def _truth(value: jax.Array) -> jax.Array:
     return value.reshape(()) != 0
 
 
-def _run_foreach(parts: Sequence[_Body], attrs: Attrs, kept: Places, key: Any) -> Any:
-    (body,) = parts
-    count, outputs = len(attrs["in_data_locs"]), attrs["num_out_data"]
-    rows = [body.arrays[i] for i in range(count)]
-    rows = [x.reshape(-1, 1) if x.ndim == 1 else x for x in rows]
-    counts = [len(x) for x in rows]
-    if len(set(counts)) > 1:
-        raise ShapeError(f"_foreach: data: got {counts} rows, expected {counts[0]} in each")
-
-    def step(carried: Any, given: Any) -> Any:
-        (states, kept), (number, now) = carried, given
-        changed = {**dict(enumerate(now)), **dict(zip(body.states, states, strict=True))}
-        made, kept = body.run(changed, kept, _step_key(key, number))
-        return (_checked("_foreach: new state", states, made[outputs:]), kept), made[:outputs]
-
-    start = tuple(body.arrays[i] for i in body.states), kept
-    numbers = jnp.arange(len(rows[0]), dtype=jnp.uint32)
-    (states, kept), made = loops.scan(step, start, (numbers, rows))
-    return (*made, *states), kept
-
-
-def _run_while_loop(parts: Sequence[_Body], attrs: Attrs, kept: Places, key: Any) -> Any:
-    """A scan over the greatest number of steps, of which those after the end do nothing.
-
-    So it has a gradient, which `lax.while_loop` has not.
-    """
-    test, body = parts
-    outputs = attrs["num_out_data"]
-
-    @jax.jit  # so that it is traced once, for its shapes and for the branch
-    def go(states: Any, kept: Places, key: Any) -> Any:
-        made, kept = body.run(dict(zip(body.states, states, strict=True)), kept, key)
-        return (
-            made[:outputs],
-            _checked("_while_loop: new loop variable", states, made[outputs:]),
-            kept,
-        )
-
-    def step(carried: Any, number: Any) -> Any:
-        active, states, kept = carried
-        own = _step_key(key, number)
-        (said,), _ = test.run(dict(zip(body.states, states, strict=True)), kept, own)
-        active = active & _truth(said)
-        blank = [jnp.zeros(x.shape, x.dtype) for x in jax.eval_shape(go, states, kept, own)[0]]
-        made, states, kept = lax.cond(
-            active, go, lambda states, kept, _: (blank, states, kept), states, kept, own
-        )
-        return (active, states, kept), made
-
-    start = jnp.bool_(True), tuple(body.arrays[i] for i in body.states), kept
-    numbers = jnp.arange(attrs["max_iterations"], dtype=jnp.uint32)
-    (_, states, kept), made = loops.scan(step, start, numbers)
-    return (*made, *states), kept
-
-
-def _run_cond(parts: Sequence[_Body], attrs: Attrs, kept: Places, key: Any) -> Any:
-    del attrs
-    test, *branches = parts
-    (said,), kept = test.run({}, kept, key)
-
-    def branch(body: _Body) -> Callable[[Places], Any]:
-        return lambda kept: body.run({}, kept, key)
-
-    then, other = map(branch, branches)
-    _checked(
-        "_cond: output of the second branch",
-        *(jax.eval_shape(each, kept)[0] for each in (then, other)),
-    )
-    return lax.cond(_truth(said), then, other, kept)
-
-
-# ── The operators ───────────────────────────────────────────────────────────────────────────
-
-
-class _Kind(NamedTuple):
-    """One of the three operators.
-
-    Attributes:
-        bodies: names of its graphs.
-        wires: their ties, from the parameters and the number of inputs.
-        check: of the parameters that list positions.
-        run: ``(bodies, attrs, auxiliary states, key) -> (outputs, new auxiliary states)``.
-    """
-
-    bodies: tuple[str, ...]
-    wires: Callable[[Attrs, int], list[Wires]]
-    check: Callable[[Attrs, int], None]
-    run: Callable[[Sequence[_Body], Attrs, Places, Any], Any]
-
-
-def _foreach_wires(attrs: Attrs, count: int) -> list[Wires]:
-    rows, states = attrs["in_data_locs"], attrs["in_state_locs"]
-    found = [*rows, *states, *attrs["remain_locs"]]
-    ties = {at: Tie(i, row=i < len(rows)) for i, at in enumerate(found)}
-    made = _results(attrs, count, range(len(rows), len(rows) + len(states)))
-    return [Wires(tuple(ties[at] for at in sorted(ties)), made)]
-
-
-def _while_wires(attrs: Attrs, count: int) -> list[Wires]:
-    test, body = attrs["cond_input_locs"], attrs["func_input_locs"]
-    states = [body[at] for at in attrs["func_var_locs"]]
-    return [
-        Wires(tuple(map(Tie, test)), ((),)),
-        Wires(tuple(map(Tie, body)), _results(attrs, count, states)),
-    ]
-
-
-def _results(attrs: Attrs, count: int, states: Sequence[int]) -> tuple[tuple[Tie, ...], ...]:
-    """The ties of a loop's outputs and new states."""
-    outputs = count + attrs["num_out_data"]
-    rows = [(Tie(i, row=True),) for i in range(count, outputs)]
-    return (*rows, *((Tie(outputs + i), Tie(at)) for i, at in enumerate(states)))
-
-
-def _cond_wires(attrs: Attrs, count: int) -> list[Wires]:
-    made = tuple((Tie(count + i),) for i in range(attrs["num_outputs"]))
-    locations = (attrs[f"{name}_input_locs"] for name in ("cond", "then", "else"))
-    heads = (((),), made, made)
-    return [Wires(tuple(map(Tie, at)), h) for at, h in zip(locations, heads, strict=True)]
-
-
-def _check_foreach(attrs: Attrs, count: int) -> None:
-    found = [*attrs["in_data_locs"], *attrs["in_state_locs"], *attrs["remain_locs"]]
-    (body,) = attrs["bodies"]
-    if sorted(found) != list(range(count)) or len(body.inputs) != count:
-        raise ParameterError(
-            f"_foreach: got in_data_locs, in_state_locs and remain_locs {found} for {count} inputs "
-            f"and a body of {len(body.inputs)} variables, expected each of these once"
-        )
-    if not attrs["in_data_locs"]:
-        raise ParameterError("_foreach: got no data, expected one array or more to loop over")
-    _check_heads(attrs, body, attrs["num_out_data"] + len(attrs["in_state_locs"]))
-
-
-def _check_while(attrs: Attrs, count: int) -> None:
-    test, body = attrs["bodies"]
-    _check_locations("cond_input_locs", attrs, test, count)
-    _check_locations("func_input_locs", attrs, body, count)
-    states = attrs["func_var_locs"]
-    if len(set(states)) != len(states) or any(not 0 <= at < len(body.inputs) for at in states):
-        raise ParameterError(
-            f"_while_loop: got func_var_locs {states}, expected variables of the body, of which "
-            f"there are {len(body.inputs)}, each at most once"
-        )
-    if len(test.heads) != 1:
-        raise ParameterError(
-            f"_while_loop: the condition has {len(test.heads)} outputs, expected 1"
-        )
-    _check_heads(attrs, body, attrs["num_out_data"] + len(states))
-
-
-def _check_cond(attrs: Attrs, count: int) -> None:
-    for name, body in zip(("cond", "then", "else"), attrs["bodies"], strict=True):
-        _check_locations(f"{name}_input_locs", attrs, body, count)
-    test, *branches = attrs["bodies"]
-    if len(test.heads) != 1:
-        raise ParameterError(f"_cond: the condition has {len(test.heads)} outputs, expected 1")
-    for body in branches:
-        _check_heads(attrs, body, attrs["num_outputs"])
-
-
-def _check_locations(name: str, attrs: Attrs, body: Graph, count: int) -> None:
-    found = attrs[name]
-    if len(found) != len(body.inputs) or any(not 0 <= at < count for at in found):
-        raise ParameterError(
-            f"got {name} {found}, expected one of the {count} inputs for each of the "
-            f"{len(body.inputs)} variables of the subgraph"
-        )
-
-
-def _check_heads(attrs: Attrs, body: Graph, expected: int) -> None:
-    if not len(body.heads) == expected == attrs["num_outputs"]:
-        raise ParameterError(
-            f"got num_outputs={attrs['num_outputs']} and a subgraph of {len(body.heads)} outputs, "
-            f"expected {expected} of both"
-        )
-
-
-_KINDS = {
-    "_foreach": _Kind(("body",), _foreach_wires, _check_foreach, _run_foreach),
-    "_while_loop": _Kind(("cond", "func"), _while_wires, _check_while, _run_while_loop),
-    "_cond": _Kind(("cond", "then", "else"), _cond_wires, _check_cond, _run_cond),
-}
-
-
-def _register(fn: Callable[..., Any]) -> None:
+def _register(kind: type[ControlFlow], fn: Callable[..., Any]) -> None:
     """Register an operator by the function that lists its parameters."""
     name = fn.__name__
     op(
         name,
         precision="float32",  # products in the bodies have the compute type
         outputs=lambda attrs: _output_names(attrs["num_outputs"]),
-        partial=_shapes(name),
         partial_is_complete=True,
-        dtypes=_dtypes(name),
         costly=True,
         hint=name,
     )(fn)
     fields = {f: getattr(OPS[name], f) for f in Op.__dataclass_fields__}
-    OPS[name] = ControlFlow(**{**fields, "takes_key": True, "takes_train": True})
+    entry = kind(**{**fields, "takes_key": True, "takes_train": True})
+    OPS[name] = replace(entry, partial=entry.shapes, dtypes=entry.element_types)
 
 
 def _output_names(count: int) -> tuple[str, ...]:
@@ -541,5 +519,5 @@ def _cond(
     """One of two bodies, by ``lax.cond``."""
 
 
-for _each in (_foreach, _while_loop, _cond):
-    _register(_each)
+for _kind, _fn in ((Foreach, _foreach), (WhileLoop, _while_loop), (Cond, _cond)):
+    _register(_kind, _fn)

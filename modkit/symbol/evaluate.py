@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.ad_checkpoint import checkpoint_name
 
 from modkit.errors import MXNetError
 from modkit.ops import sparse_values
-from modkit.ops.elementwise.arithmetic import is_whole
-from modkit.ops.elementwise.cast import cast_through
-from modkit.ops.integer_gradients import CASTS, Whole, cast, outputs
-from modkit.ops.registry import Op, Shape
+from modkit.ops.registry import Shape
+from modkit.symbol import whole_numbers
 from modkit.symbol.layout import Row, Stack, Value, moved_form
 from modkit.symbol.mirror import KEPT, Part
 from modkit.symbol.node_call import NodeCall
@@ -26,9 +23,6 @@ from modkit.tuning.config import current
 
 Env = dict[int, tuple[Value, ...]]
 """Results by the index of their node."""
-
-Invoke = Callable[[list[jax.Array]], tuple[tuple[jax.Array, ...], dict[str, jax.Array]]]
-"""A function from the inputs of a node to its outputs and the new values of its states."""
 
 
 class Watcher(Protocol):
@@ -132,34 +126,26 @@ class Evaluation(NamedTuple):
     def read(self, node: int, arrays: list[jax.Array]) -> list[jax.Array]:
         """A node's inputs, dense, in the types that it computes in."""
         call = self.steps[node]
-        op: Any = call.op  # not a variable: parts have none
-        if self.host_aux and not op.on_host:
+        if self.host_aux and not call.on_host:
             arrays = [
                 jax.lax.stop_gradient(x) if a in self.host_aux else x
                 for x, (a, _) in zip(arrays, call.inputs, strict=True)
             ]
         arrays = list(map(sparse_values.plain, arrays))
-        arrays = read_as(op, call.attrs, arrays, self.compute_dtype)
+        arrays = read_as(call.operator, call.attrs, arrays, self.compute_dtype)
         return arrays if self.watcher is None else self.watcher.inputs(call, arrays)
 
     def passes_whole_numbers(self, node: int, inputs: Sequence[Value]) -> bool:
         """Whether a gradient passes through whole numbers that a node reads or makes."""
-        call = self.steps[node]
-        op: Any = call.op
-        if not self.whole or not self.whole[node]:
-            return False
-        if op.on_host or op.aux or call.attrs.get("bodies"):
-            return False
-        casts = _is_cast(op) and is_whole(jnp.dtype(call.attrs["dtype"]))
-        return casts or any(value.twin is not None for value in inputs)
+        depends = bool(self.whole) and self.whole[node]
+        return depends and whole_numbers.is_passed(self.steps[node], inputs)
 
     def _merge_key(self, node: int, inputs: Sequence[Value]) -> Any:
         """A key by which nodes are merged: equal ones, if a gradient passes whole numbers there."""
         call = self.steps[node]
-        op: Any = call.op
-        if op.takes_key or not self.passes_whole_numbers(node, inputs):
+        if call.takes_key or not self.passes_whole_numbers(node, inputs):
             return id(call)
-        return op.name, str(call.attrs), tuple(map(id, inputs))
+        return call.operator.name, str(call.attrs), tuple(map(id, inputs))
 
 
 class _Running:
@@ -179,7 +165,7 @@ class _Running:
         """The results of one node, whose random stream has this number."""
         evaluation = self._evaluation
         call, attrs = evaluation.steps[i], evaluation.attrs(i)
-        op: Any = call.op  # not a variable: parts have none
+        op = call.operator
         if self._rerolls and (rows := joinable(op.name, inputs)) is not None:
             with jax.named_scope(call.name):
                 return (Value(joined(op.name, attrs, rows)),)
@@ -193,9 +179,9 @@ class _Running:
         arrays = evaluation.read(i, arrays)
         key = evaluation.draws.key_of(number) if op.takes_key else None
         form = moved or current().form(op)
-        invoke = functools.partial(_call, call, op, attrs, key=key, train=evaluation.train, fn=form)
+        invoke = functools.partial(_call, call, attrs, key=key, train=evaluation.train, fn=form)
         if whole:
-            return _whole_outputs(op, attrs, arrays, inputs, invoke)
+            return whole_numbers.results(call, attrs, arrays, inputs, invoke)
         made, new = invoke(arrays)
         if self._recomputed and i not in self._recomputed:
             made = tuple(checkpoint_name(x, KEPT) for x in made)
@@ -215,21 +201,17 @@ class _Running:
 
 
 def _call(
-    call: NodeCall,
-    op: Op,
-    attrs: Mapping[str, Any],
-    arrays: list[jax.Array],
-    **options: Any,
+    call: NodeCall, attrs: Mapping[str, Any], arrays: list[jax.Array], **options: Any
 ) -> tuple[tuple[jax.Array, ...], dict[str, jax.Array]]:
     """Run one operator under its node's name; ``options`` are those of `Op.call`."""
     with jax.named_scope(call.name):
         try:
-            return op.call(arrays, attrs, **options)
+            return call.operator.call(arrays, attrs, **options)
         except (TypeError, ValueError, IndexError, MXNetError) as error:
             got = ", ".join(f"{a.dtype}{list(a.shape)}" for a in arrays)
             kind = type(error) if isinstance(error, MXNetError) else MXNetError
             raise kind(
-                f"operator {op.name} of node {call.name!r} with inputs {got}: {error}"
+                f"operator {call.operator.name} of node {call.name!r} with inputs {got}: {error}"
             ) from error
 
 
@@ -238,29 +220,3 @@ def _values(arrays: Sequence[jax.Array], stack: Stack | None, moved: bool) -> tu
     if stack is not None:
         return tuple(Value(y, row=Row(stack, at)) for at, y in enumerate(arrays))
     return tuple(Value(y, moved) for y in arrays)
-
-
-def value_of(value: Any) -> Value:
-    """The value of a variable."""
-    return Value(value.value, twin=value.twin) if isinstance(value, Whole) else Value(value)
-
-
-def _whole_outputs(
-    op: Op,
-    attrs: Mapping[str, Any],
-    arrays: list[jax.Array],
-    inputs: Sequence[Value],
-    invoke: Invoke,
-) -> tuple[Value, ...]:
-    """The results of one node whose gradient passes through whole numbers: values with twins."""
-    read = [
-        x if value.twin is None else Whole(x, value.twin)
-        for x, value in zip(arrays, inputs, strict=True)
-    ]
-    if op.fn is cast_through:
-        return (value_of(cast(read[0], (*attrs["through"], attrs["dtype"]))),)
-    return tuple(map(value_of, outputs(lambda xs: invoke(xs)[0], read, op.name)))
-
-
-def _is_cast(op: Op) -> bool:
-    return op.name in CASTS or op.fn is cast_through

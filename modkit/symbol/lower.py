@@ -9,7 +9,6 @@ import weakref
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -19,14 +18,12 @@ import numpy as np
 
 from modkit.errors import NotSupportedError, ParameterError
 from modkit.ops import sparse_values
-from modkit.ops.elementwise.arithmetic import is_whole
-from modkit.ops.elementwise.cast import cast_through
 from modkit.ops.integer_gradients import Whole
 from modkit.ops.partial_shapes import plain_sizes
 from modkit.ops.registry import Shape
 from modkit.ops.shape_inference import has_open_shape
 from modkit.ops.stype import CSR, ROWS
-from modkit.symbol.evaluate import Draws, Env, Evaluation, Watcher, value_of
+from modkit.symbol.evaluate import Draws, Env, Evaluation, Watcher
 from modkit.symbol.graph import Graph, Node, entry_name, rewrite
 from modkit.symbol.graph_inference import infer_shapes
 from modkit.symbol.mirror import KEPT, Part, parts
@@ -37,6 +34,7 @@ from modkit.symbol.row_sparse import Lookups, row_sources
 from modkit.symbol.structure import Structure
 from modkit.symbol.stypes import storage_of_inputs, storage_of_nodes, storage_types
 from modkit.symbol.symbol import Symbol
+from modkit.symbol.whole_numbers import joined_casts, value_of
 
 Arrays = Mapping[str, jax.Array]
 
@@ -357,23 +355,8 @@ def _steps(graph: Graph, compute_dtype: str | None) -> tuple[NodeCall, ...]:
         )
         refs = tuple(map(graph.position, node.inputs))
         call = NodeCall(node.name, op, attrs, refs, aux, node.group)
-        steps.append(_through_whole_numbers(call, steps))
+        steps.append(joined_casts(call, steps))
     return tuple(steps)
-
-
-def _through_whole_numbers(call: NodeCall, before: Sequence[NodeCall]) -> NodeCall:
-    """A cast of casts to whole numbers reads what those read, which gives it a gradient."""
-    if call.op is None or call.op.name != "Cast":
-        return call
-    under = before[call.inputs[0][0]]
-    if under.op is None or under.op.fn not in (call.op.fn, cast_through):
-        return call
-    through = (*under.attrs.get("through", ()), under.attrs["dtype"])
-    if under.group != call.group or not any(is_whole(jnp.dtype(t)) for t in through):
-        return call
-    # The name makes casts through other types unequal where segments are compared.
-    own = replace(call.op, name=f"Cast through {', '.join(through)}", fn=cast_through)
-    return call._replace(op=own, attrs={**call.attrs, "through": through}, inputs=under.inputs)
 
 
 def _lowered_body(node: Node, body: Graph, compute_dtype: str | None) -> Lowered:

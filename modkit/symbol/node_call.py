@@ -30,6 +30,13 @@ class NodeCall(NamedTuple):
     group: str | None
 
     @property
+    def operator(self) -> Op:
+        """Its operator, of a node that is no variable."""
+        if self.op is None:
+            raise TypeError(f"{self.name!r} is a variable, which has no operator")
+        return self.op
+
+    @property
     def takes_key(self) -> bool:
         """Whether it draws random numbers."""
         return self.op is not None and self.op.takes_key

@@ -494,6 +494,7 @@ def test_outputs_have_the_storage_types_of_mxnet():
     assert [each.stype for each in outputs] == ["csr", "default", "row_sparse"]  # MXNet 1.9.1
     np.testing.assert_array_equal(square.asnumpy(), whole**2)
     assert square.indices.asnumpy().tolist() == [1, 2, 0]
+    assert square._values is square._values  # one conversion of the dense output for all readers
     assert rows.indices.asnumpy().tolist() == [0, 2]
     executor.arg_dict["data"][:] = mx.nd.array(whole.T)
     executor.forward()

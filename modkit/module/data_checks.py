@@ -12,7 +12,7 @@ import numpy as np
 from modkit.errors import ParameterError, ShapeError, caller_level
 from modkit.io import NDArrayIter
 from modkit.io.base import descriptions
-from modkit.io.sources import BatchesIter
+from modkit.io.batches import BatchesIter
 from modkit.metric import EvalMetric
 from modkit.metric.composite import leaves
 from modkit.metric.traced import TracedMetric

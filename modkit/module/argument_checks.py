@@ -1,0 +1,206 @@
+"""Checks of the arguments of modules: names, devices, inputs, callbacks, numbers of epochs."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+from modkit.callback import Callback
+from modkit.callback.functions import is_of_epochs
+from modkit.context import Context, cpu
+from modkit.errors import ParameterError, caller_level, nearest
+from modkit.io.base import descriptions
+from modkit.module.split_batch import names_of
+from modkit.module.typing import Functions
+from modkit.symbol import Symbol
+
+
+def check_names(names: Sequence[str], symbol: Any, what: str, *, throw: bool) -> None:
+    """Compare names given to a module with the symbol's arguments.
+
+    Raises:
+        ParameterError: a name that the symbol does not have, if ``throw``; else a warning.
+    """
+    known = symbol.list_arguments()
+    for name in names:
+        if name in known:
+            continue
+        endings = ("_weight", "_bias", "_gamma", "_beta")
+        frozen = what == "fixed_param_names"
+        listed = [n for n in known if n.endswith(endings) == frozen]
+        message = (
+            f"Module(..., {what}={list(names)}): the symbol has no argument {name!r}."
+            f"{nearest(name, known)} Its {'parameters' if frozen else 'inputs'}: "
+            f"{', '.join(listed)}"
+        )
+        if throw:
+            raise ParameterError(message)
+        warnings.warn(message, UserWarning, stacklevel=caller_level())
+
+
+def listed(what: str, given: Any) -> list[str]:
+    """A list of names; a string is refused, since its letters would be the names."""
+    if isinstance(given, str):
+        raise ParameterError(
+            f"Module: {what}: got {given!r}, expected a list of names: [{given!r}]"
+        )
+    return list(given or [])
+
+
+def listed_contexts(context: Any) -> list[Context]:
+    """The devices of a module as a list.
+
+    Raises:
+        ParameterError: an empty list, or something that is no Context.
+    """
+    if context is None:
+        context = cpu()
+    found = list(context) if isinstance(context, Iterable) else [context]
+    if not found or not all(isinstance(ctx, Context) for ctx in found):
+        raise ParameterError(
+            f"Module: context: got {context!r}, expected a Context such as mx.cpu(), or a list "
+            "of at least one"
+        )
+    for ctx in found:
+        ctx._check()  # an unknown device is an error here, not at the first batch
+    return found
+
+
+def check_bound_names(module: Any, data: Sequence[str], labels: Sequence[str]) -> None:
+    """Compare the names in the arguments of `bind` with those of the module.
+
+    Raises:
+        ParameterError: other data inputs, or another label in place of the network's. Other
+            differences of labels are a warning.
+    """
+    data_names, label_names = module._data_names, module._label_names
+    if sorted(data) != sorted(data_names):
+        raise ParameterError(
+            f"bind: data_shapes: got {data}, but the module was made with data_names={data_names}"
+        )
+    arguments = module._symbol.list_arguments()
+    left = [n for n in label_names if n in arguments and n not in labels]
+    if left and not set(labels) <= {*arguments}:
+        raise ParameterError(
+            f"bind: label_shapes: got {labels}, but the network's label is {left[0]!r}, which "
+            f"would be zeros; give the iterator label_name={left[0]!r}, or label_shapes=None "
+            "to predict"
+        )
+    if sorted(labels) != sorted(label_names):
+        warnings.warn(
+            f"bind: label_shapes: got {labels}, but the module was made with "
+            f"label_names={label_names}",
+            UserWarning,
+            stacklevel=caller_level(),
+        )
+
+
+def check_loaded(given: Iterable[Mapping[str, Any]], symbol: Symbol) -> None:
+    """Refuse loaded parameters, or auxiliary states, that the network has not."""
+    names = symbol.list_arguments(), symbol.list_auxiliary_states()
+    for values, known in zip(given, names, strict=False):
+        for name in values:
+            if name not in known:
+                raise ParameterError(
+                    f"bind: {name!r} of the loaded parameters is not in the network."
+                    f"{nearest(name, known)} Load the network that they were saved with, or "
+                    "pass them to init_params, which passes over such names"
+                )
+
+
+def check_order(source: Any, data: list[str], labels: list[str], where: str) -> None:
+    """Refuse an iterator with the bound names in another order: batches go by position."""
+    for what, names in (("provide_data", data), ("provide_label", labels)):
+        given = getattr(source, what, None)
+        given = names_of(descriptions(given)) if given else names
+        if given != names and sorted(given) == sorted(names):
+            raise ParameterError(
+                f"{where}: {what} has the order {given}, but the module is bound for {names}: "
+                "arrays go by position and would be swapped. Bind with the iterator's own "
+                f"{what} (NDArrayIter sorts the names of a dictionary)"
+            )
+
+
+def check_given_labels(source: Any, wanted: Sequence[str]) -> None:
+    """Refuse training data without the labels of the network."""
+    given = names_of(descriptions(source.provide_label or []))
+    missing = [n for n in wanted if n not in given]
+    if missing:
+        arrays = "" if given else "give arrays with their labels: fit((data, label), ...); or "
+        raise ParameterError(
+            f"fit: the network has the label {missing[0]!r}, and train_data provides "
+            f"{', '.join(given) or 'no labels'}; {arrays}give train_data labels of that name, "
+            "or state their names: Module(..., label_names=[...])"
+        )
+
+
+def check_epochs(begin_epoch: Any, num_epoch: Any) -> None:
+    """Refuse numbers of epochs that are none; warn where no epoch is trained."""
+    for name, value in (("begin_epoch", begin_epoch), ("num_epoch", num_epoch)):
+        if not isinstance(value, Integral):
+            raise ParameterError(f"fit: {name}: got {value!r}, expected a whole number")
+    if begin_epoch >= num_epoch:
+        begin = f"begin_epoch={begin_epoch} and " if begin_epoch else ""
+        warnings.warn(
+            f"fit: {begin}num_epoch={num_epoch}, so no epoch is trained; num_epoch is the number "
+            "after the last epoch, counted from epoch 0, not how many to train",
+            UserWarning,
+            stacklevel=caller_level(),
+        )
+
+
+def check_functions(**given: Any) -> None:
+    """Refuse callbacks whose call would fail, or only make an object."""
+    for name, value in given.items():
+        of = ("epoch", "symbol", "arg_params", "aux_params") if "epoch" in name else ("param",)
+        for each in as_list(value):
+            got, do = repr(each), ""
+            if isinstance(each, type):
+                got, do = f"the class {each.__name__}", f"; make one: {each.__name__}(...)"
+            elif callable(each):
+                if is_of_epochs(each) and name != "epoch_end_callback":
+                    got, do = "a function of epochs", "; it goes to epoch_end_callback"
+                elif _takes(each, of):
+                    continue
+                else:
+                    got = f"{getattr(each, '__name__', each)}{inspect.signature(each)}"
+            elif isinstance(each, Callback):
+                do = "; objects go to callbacks=[...]"
+            raise ParameterError(
+                f"fit: {name}: got {got}, expected a function of ({', '.join(of)}){do}"
+            )
+
+
+def _takes(function: Callable[..., Any], arguments: Sequence[Any]) -> bool:
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError:
+        return False
+    except ValueError:  # some functions of C have no signature
+        pass
+    return True
+
+
+def check_row_ids(rows: Any, symbol: Any) -> None:
+    """Refuse what ``sparse_row_id_fn`` returns unless it has rows by name of the parameter."""
+    if not isinstance(rows, Mapping):
+        raise ParameterError(
+            f"sparse_row_id_fn: got {type(rows).__name__}, expected a dictionary of row numbers by "
+            "name of the parameter"
+        )
+    known = [] if symbol is None else symbol.list_arguments()
+    for name in rows:
+        if name not in known:
+            raise ParameterError(
+                f"sparse_row_id_fn: {name!r} is no parameter.{nearest(name, known)}"
+            )
+
+
+def as_list(callbacks: Functions) -> list[Callable[..., Any]]:
+    """A function, a list of them or ``None``, as a list."""
+    if callbacks is None:
+        return []
+    return list(callbacks) if isinstance(callbacks, list | tuple) else [callbacks]  # type: ignore[list-item]
