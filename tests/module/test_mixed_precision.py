@@ -332,5 +332,5 @@ def test_every_operator_states_its_precision(op):
 
 def test_a_registration_without_a_precision_fails():
     with pytest.raises(TypeError, match="precision"):
-        op("new_operator")
+        op("new_operator")(lambda data: data)
     assert "new_operator" not in OPS
