@@ -153,7 +153,7 @@ class Op:
         """The number of inputs and parameters that have names."""
         return len(self.inputs) + len(self.types)
 
-    def input_names(self, attrs: Mapping[str, Any]) -> list[str]:
+    def input_names(self, attrs: Given) -> list[str]:
         """Names of the tensor inputs that exist for these attributes, auxiliary ones last."""
         if self.names:
             return list(self.names(attrs))
@@ -162,7 +162,7 @@ class Op:
             return fixed + [f"arg{i}" for i in range(int(attrs.get(self.variadic) or 0))]
         return [n for n in self.inputs if self.exists(n, attrs)]
 
-    def is_known(self, _attrs: Mapping[str, Any]) -> bool:
+    def is_known(self, _attrs: Given) -> bool:
         """Whether a node with these attributes, as strings, can be run."""
         return True
 
@@ -175,7 +175,7 @@ class Op:
         """The number of graphs that a node has for the operator to run."""
         return 0
 
-    def check(self, attrs: Mapping[str, Any], count: int) -> None:
+    def check(self, attrs: Given, count: int) -> None:
         """Check that parsed parameters fit the graphs of a node with ``count`` inputs."""
 
     @property
@@ -183,7 +183,7 @@ class Op:
         """Whether the running program calls Python for this operator."""
         return False
 
-    def own(self, attrs: Mapping[str, Any], name: str, stypes: Sequence[str]) -> Mapping[str, Any]:
+    def own(self, attrs: Given, name: str, stypes: Sequence[str]) -> Mapping[str, Any]:
         """The attributes for one node of one lowered graph, where running it keeps state.
 
         Args:
@@ -194,7 +194,7 @@ class Op:
         del name, stypes
         return attrs
 
-    def storage(self, attrs: Mapping[str, Any], stypes: Sequence[str]) -> Sequence[str] | None:
+    def storage(self, attrs: Given, stypes: Sequence[str]) -> Sequence[str] | None:
         """Storage types of the outputs; ``None``: by the rules of `modkit.ops.stype`.
 
         Args:
@@ -204,7 +204,7 @@ class Op:
         del attrs, stypes
         return None
 
-    def renew(self, attrs: Mapping[str, Any]) -> None:
+    def renew(self, attrs: Given) -> None:
         """Set the state that `own` made to that of a new node."""
 
     @property
@@ -212,23 +212,23 @@ class Op:
         """Whether there are auxiliary states for any parameters at all."""
         return bool(self.aux)
 
-    def aux_names(self, _attrs: Mapping[str, Any]) -> Sequence[str]:
+    def aux_names(self, _attrs: Given) -> Sequence[str]:
         """Names of the inputs that are auxiliary states for these parsed attributes."""
         return self.aux
 
-    def is_loss(self, attrs: Mapping[str, Any]) -> bool:
+    def is_loss(self, attrs: Given) -> bool:
         """Whether the operator ignores the cotangents of its outputs."""
         return self.loss(attrs) if callable(self.loss) else self.loss
 
-    def exists(self, name: str, attrs: Mapping[str, Any]) -> bool:
+    def exists(self, name: str, attrs: Given) -> bool:
         """Whether the optional input ``name`` is there for these attributes."""
         return name not in self.when or bool(self.when[name](attrs))
 
-    def output_names(self, attrs: Mapping[str, Any]) -> Sequence[str]:
+    def output_names(self, attrs: Given) -> Sequence[str]:
         """Names of all outputs, hidden ones too: ``("output",)`` for most."""
         return self.outputs(attrs) if callable(self.outputs) else self.outputs
 
-    def visible_outputs(self, attrs: Mapping[str, Any]) -> int:
+    def visible_outputs(self, attrs: Given) -> int:
         """The number of outputs that composition and ``list_outputs`` show."""
         shown = self.visible(attrs) if callable(self.visible) else self.visible
         return len(self.output_names(attrs)) if shown is None else shown
@@ -262,7 +262,7 @@ class Op:
     def call(
         self,
         arrays: Sequence[Any],
-        attrs: Mapping[str, Any],
+        attrs: Given,
         *,
         key: Any = None,
         train: bool = False,

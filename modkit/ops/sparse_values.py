@@ -7,7 +7,7 @@ row-sparse: the same numbers, and a row for each.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 from modkit.errors import NotSupportedError
 from modkit.ops.array.indexing import within
 from modkit.ops.array.reduce import reduced_axes
-from modkit.ops.registry import Op
+from modkit.ops.registry import Given, Op
 from modkit.ops.stype import CSR, DENSE, ON_VALUES, ROWS, result
 
 
@@ -213,7 +213,7 @@ def _padded(
     return made
 
 
-def picks_rows(op: Op, attrs: Mapping[str, Any]) -> bool:
+def picks_rows(op: Op, attrs: Given) -> bool:
     """Whether the operator looks up rows of a weight whose gradient is to be row-sparse."""
     return op.name == "_contrib_SparseEmbedding" or (
         op.name == "Embedding" and bool(attrs["sparse_grad"])
@@ -235,7 +235,7 @@ def plain_parts(value: Any, count: int) -> Any:
     return jax.vmap(plain)(value) if is_sparse(value) and count > 1 else plain(value)
 
 
-def call(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+def call(op: Op, arrays: Sequence[Any], attrs: Given) -> Any:
     """An operator's result with sparse inputs; ``None`` where it takes arrays only."""
     if keeps_zeros(op, arrays[0], attrs):
         (x,) = arrays
@@ -273,14 +273,14 @@ def named_rows(data: Any, count: int, factor: bool = False) -> Rows:
     return Rows(ids, ids, count)
 
 
-def keeps_zeros(op: Op, value: Any, attrs: Mapping[str, Any]) -> bool:
+def keeps_zeros(op: Op, value: Any, attrs: Given) -> bool:
     """Whether the operator runs on the stored elements alone: it maps 0 to 0."""
     one = len(op.inputs) == 1 and not op.name.startswith("_scatter")
     known = op.name in ON_VALUES or op.name.endswith("_scalar") or op.name == "clip"
     return one and known and result(op, [value.stype], attrs) != DENSE
 
 
-def by_row(op: Op, ndim: int, attrs: Mapping[str, Any]) -> bool:
+def by_row(op: Op, ndim: int, attrs: Given) -> bool:
     """Whether the operator sums within each row, and keeps a row for it."""
     if op.name not in ("sum", "_square_sum") or not attrs["keepdims"]:
         return False
@@ -290,7 +290,7 @@ def by_row(op: Op, ndim: int, attrs: Mapping[str, Any]) -> bool:
     return 0 not in reduced_axes(op.name, ndim, attrs["axis"], attrs["exclude"])
 
 
-def _sum(op: Op, x: Any, attrs: Mapping[str, Any]) -> Any:
+def _sum(op: Op, x: Any, attrs: Given) -> Any:
     if isinstance(x, Rows):
         if not by_row(op, x.ndim, attrs):
             return None
@@ -311,7 +311,7 @@ def _segment_sum(terms: Any, at: Any, count: int) -> Any:
     return jax.ops.segment_sum(terms.astype(wide), at, count).astype(terms.dtype)
 
 
-def _dot(x: Any, w: Any, attrs: Mapping[str, Any]) -> Any:
+def _dot(x: Any, w: Any, attrs: Given) -> Any:
     """A csr matrix by a weight, of which it reads the rows of its columns."""
     if not isinstance(x, Csr) or isinstance(w, Csr) or w.ndim != 2 or attrs["transpose_b"]:
         return None

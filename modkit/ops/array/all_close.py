@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
 
 from modkit.ops.partial_shapes import common
-from modkit.ops.registry import Traced, op
+from modkit.ops.registry import Given, Traced, op
 
 
-def _dtypes(ins: Sequence[str | None], _attrs: Mapping[str, Any]) -> Any:
+def _dtypes(ins: Sequence[str | None], _attrs: Given) -> Any:
     return [ins[0] or ins[1]] * 2, ["uint8"]
 
 

@@ -5,7 +5,7 @@ What they do with sparse arrays stands in `modkit.ndarray.sparse_kernels`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.dtype_inference import int64_result
 from modkit.ops.partial_shapes import Rule, Sizes
-from modkit.ops.registry import Shape, op
+from modkit.ops.registry import Given, Shape, op
 
 
 @op("cast_storage", precision="through", same_shape=True, aliases=("_sparse_cast_storage",))
@@ -80,7 +80,7 @@ def getnnz(data: Any, *, axis: int | None = None) -> Any:
     return counted.reshape(1) if axis is None else counted
 
 
-def _edge_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Mapping[str, Any]) -> Rule:
+def _edge_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Given) -> Rule:
     data, u, v = ins
     pairs = u or v or outs[0]
     return [data, pairs, pairs], [pairs]

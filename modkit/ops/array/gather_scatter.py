@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -12,8 +12,8 @@ import numpy as np
 
 from modkit.errors import ShapeError
 from modkit.ops.array.indexing import whole
-from modkit.ops.dtype_inference import first_decides
-from modkit.ops.registry import Shape, op
+from modkit.ops.dtype_inference import Inferred, first_decides
+from modkit.ops.registry import Given, Shape, op
 
 
 def _coordinates(name: str, indices: jax.Array, rank: int) -> tuple[jax.Array, ...]:
@@ -25,7 +25,7 @@ def _coordinates(name: str, indices: jax.Array, rank: int) -> tuple[jax.Array, .
     return tuple(whole(indices))
 
 
-def _check_coordinates(arrays: Sequence[Any], _attrs: Mapping[str, Any]) -> None:
+def _check_coordinates(arrays: Sequence[Any], _attrs: Given) -> None:
     """Raise ``IndexError`` for a coordinate outside of the data."""
     data, indices = arrays
     for axis, at in enumerate(np.asarray(whole(indices)) if indices.ndim else ()):
@@ -63,7 +63,7 @@ def gather_nd(data: jax.Array, indices: jax.Array) -> jax.Array:
     return data.at[_coordinates("gather_nd", indices, data.ndim)].get(mode="fill")
 
 
-def _shape_decides(ins: Any, outs: Any, attrs: Mapping[str, Any]) -> tuple[Any, list[Any]]:
+def _shape_decides(ins: Any, outs: Any, attrs: Given) -> tuple[Any, list[Any]]:
     """The inputs' sizes as they are known, and those of the result, a parameter."""
     del outs
     return ins, [tuple(attrs["shape"])]
@@ -161,9 +161,7 @@ def scatter_set_nd(
     return lhs.at[_coordinates("_scatter_set_nd", indices, lhs.ndim)].set(rhs.astype(lhs.dtype))
 
 
-def _copy_types(
-    ins: Sequence[str | None], _attrs: Mapping[str, Any]
-) -> tuple[list[str | None], list[str | None]]:
+def _copy_types(ins: Sequence[str | None], _attrs: Given) -> Inferred:
     one = ins[0] or ins[2]
     return [one, ins[1], one], [one]
 

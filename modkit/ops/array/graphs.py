@@ -6,11 +6,11 @@ kernels.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from modkit.errors import NotSupportedError, ParameterError
-from modkit.ops.registry import Size, op
+from modkit.ops.registry import Given, Size, op
 
 
 def _eager_only(name: str) -> NotSupportedError:
@@ -27,7 +27,7 @@ def _from_graphs(name: str, least: int, count: Callable[[int], int]) -> Callable
     ``count`` gives the number of outputs for that of inputs; with mappings there are twice as many.
     """
 
-    def names(attrs: Mapping[str, Any]) -> list[str]:
+    def names(attrs: Given) -> list[str]:
         inputs, sets = attrs["num_args"], 1 + attrs.get("return_mapping", False)
         if inputs < least:
             raise ParameterError(f"{name}: got {inputs} inputs, expected {least} or more")

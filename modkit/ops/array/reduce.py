@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import jax
@@ -14,7 +14,7 @@ from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ops.dtype_inference import float32_result
 from modkit.ops.elementwise.arithmetic import convert, in_float, is_whole, refuse_bool
 from modkit.ops.elementwise.unary import magnitude
-from modkit.ops.registry import Axes, op
+from modkit.ops.registry import Axes, Given, op
 
 
 def reduced_axes(name: str, ndim: int, axis: Axes | None, exclude: bool = False) -> Axes:
@@ -141,7 +141,7 @@ for _row in _ROWS:
     _register(*_row)
 
 
-def _norm_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
+def _norm_types(ins: Sequence[str | None], attrs: Given) -> Any:
     return list(ins), [attrs["out_dtype"] or ins[0]]
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +10,7 @@ import jax.numpy as jnp
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.dtype_inference import first_decides
 from modkit.ops.partial_shapes import Rule, Sizes, complete, link, merge, opened, product
-from modkit.ops.registry import Shape, op
+from modkit.ops.registry import Given, Shape, op
 
 
 def reshape_sizes(sizes: Shape, codes: Sequence[int], *, reverse: bool = False) -> Shape:
@@ -100,7 +99,7 @@ def _missing(sizes: Shape, others: Sequence[int], codes: Sequence[int]) -> int:
     return total // rest
 
 
-def _target(sizes: Shape, attrs: Mapping[str, Any]) -> Shape:
+def _target(sizes: Shape, attrs: Given) -> Shape:
     """The requested sizes, from ``shape`` or from the older parameters that it replaced."""
     if attrs["shape"]:
         return reshape_sizes(sizes, attrs["shape"], reverse=attrs["reverse"])
@@ -117,7 +116,7 @@ def _target(sizes: Shape, attrs: Mapping[str, Any]) -> Shape:
     return reshape_sizes(sizes, codes)
 
 
-def _reshape_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]) -> Rule:
+def _reshape_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
     (data,), (out,) = ins, outs
     if data is None:
         return [None], [out]
@@ -215,9 +214,7 @@ def reshape_like(
     return lhs.reshape(sizes)
 
 
-def _flatten_partial(
-    ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Mapping[str, Any]
-) -> Rule:
+def _flatten_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Given) -> Rule:
     (data,), (out,) = ins, outs
     if data is None:
         return [None], [out]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened, rank_of
-from modkit.ops.registry import Shape, Size, op
+from modkit.ops.registry import Given, Shape, Size, op
 
 
 @functools.lru_cache(maxsize=64)
@@ -53,9 +53,7 @@ def _even(
         link(name, whole, axis, part, axis, lambda s: s // count, lambda s: s * count)
 
 
-def _slice_channel_partial(
-    ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]
-) -> Rule:
+def _slice_channel_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
     count, squeezed = attrs["num_outputs"], attrs["squeeze_axis"]
     pieces = _pieces("SliceChannel", ins[0], outs, attrs["axis"], squeezed)
     if pieces is None:
@@ -122,7 +120,7 @@ def split_v2_attrs(
     return {**cut, **kwargs}
 
 
-def _split_names(attrs: Mapping[str, Any]) -> tuple[str, ...]:
+def _split_names(attrs: Given) -> tuple[str, ...]:
     count = max(attrs["sections"], 0) or len(attrs["indices"])
     if not count:
         raise ParameterError(
@@ -132,9 +130,7 @@ def _split_names(attrs: Mapping[str, Any]) -> tuple[str, ...]:
     return ("output",) if count == 1 else _numbered(count)
 
 
-def _split_v2_partial(
-    ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]
-) -> Rule:
+def _split_v2_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
     squeezed, starts = attrs["squeeze_axis"], attrs["indices"]
     pieces = _pieces("_split_v2", ins[0], outs, attrs["axis"], squeezed)
     if pieces is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -10,10 +10,10 @@ import jax.numpy as jnp
 
 from modkit.errors import ShapeError
 from modkit.ops.partial_shapes import Rule, Sizes, link, merge
-from modkit.ops.registry import op
+from modkit.ops.registry import Given, op
 
 
-def _where_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Mapping[str, Any]) -> Rule:
+def _where_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Given) -> Rule:
     condition, x, y = ins
     full = merge("where", merge("where", x, y), outs[0])
     if full is not None and condition is not None and len(condition) == len(full):
@@ -25,7 +25,7 @@ def _where_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Mapping[
     return [condition, full, full], [full]
 
 
-def _where_types(ins: Sequence[Any], _attrs: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+def _where_types(ins: Sequence[Any], _attrs: Given) -> tuple[list[Any], list[Any]]:
     both = ins[1] or ins[2]
     return [ins[0], both, both], [both]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -11,7 +11,8 @@ import numpy as np
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops import loops
-from modkit.ops.registry import Size, op
+from modkit.ops.dtype_inference import Inferred
+from modkit.ops.registry import Given, Size, op
 
 _SMOOTHING = 1e-4
 _MOST = 2.0**30
@@ -73,13 +74,11 @@ def _divergence(
     return jnp.where(one_valid & other_valid, terms.sum(), jnp.inf)
 
 
-def _types(
-    ins: Sequence[str | None], _attrs: Mapping[str, Any]
-) -> tuple[list[str | None], list[str | None]]:
+def _types(ins: Sequence[str | None], _attrs: Given) -> Inferred:
     return list(ins), ["float32", "float32"]
 
 
-def _check_counts(arrays: Sequence[Any], _attrs: Mapping[str, Any]) -> None:
+def _check_counts(arrays: Sequence[Any], _attrs: Given) -> None:
     hist = np.asarray(arrays[0])
     wrong = hist[~(np.isfinite(hist) & (hist >= 0))]
     if wrong.size:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 
+from modkit.ops.dtype_inference import Inferred
 from modkit.ops.floating import require_floating
 from modkit.ops.quantized.levels import (
     EIGHT_BITS,
@@ -15,7 +16,6 @@ from modkit.ops.quantized.levels import (
     HALF,
     INT32,
     Quantized,
-    Types,
     check_types,
     ends,
     extent,
@@ -24,7 +24,7 @@ from modkit.ops.quantized.levels import (
     values,
     width,
 )
-from modkit.ops.registry import Shape, op
+from modkit.ops.registry import Given, Shape, op
 
 _THREE = "output0", "output1", "output2"
 
@@ -41,7 +41,7 @@ def _type_of(out_type: str, low: float | None, high: float | None) -> str:
     return "uint8" if low is not None and low >= 0 and high is not None else "int8"
 
 
-def _type_from(attrs: Mapping[str, Any]) -> str:
+def _type_from(attrs: Given) -> str:
     limits = attrs.get("min_calib_range"), attrs.get("max_calib_range")
     return _type_of(attrs["out_type"], *limits)
 
@@ -54,11 +54,11 @@ def _calibrated(
     return _type_of(out_type, low, high), least, most
 
 
-def _floats_to_levels(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:
+def _floats_to_levels(ins: Sequence[str | None], attrs: Given) -> Inferred:
     return ["float32"] * len(ins), [_type_from(attrs), "float32", "float32"]
 
 
-def _sums_to_levels(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:
+def _sums_to_levels(ins: Sequence[str | None], attrs: Given) -> Inferred:
     del ins
     return ["int32", "float32", "float32"], [_type_from(attrs), "float32", "float32"]
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.ops.dtype_inference import Inferred
 from modkit.ops.quantized.levels import (
     EIGHT_BITS,
     FULL,
     HALF,
     INT32,
     QUANTIZED,
-    Types,
     check_types,
     ends,
     is_calibrated,
@@ -24,14 +24,14 @@ from modkit.ops.quantized.levels import (
     values,
     width,
 )
-from modkit.ops.registry import Shape
+from modkit.ops.registry import Given, Shape
 
 
-def _calibrated(attrs: Mapping[str, Any]) -> bool:
+def _calibrated(attrs: Given) -> bool:
     return is_calibrated(attrs["min_calib_range"], attrs["max_calib_range"])
 
 
-def _types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:
+def _types(ins: Sequence[str | None], attrs: Given) -> Inferred:
     given = [ins[0], ins[1], *["float32"] * 4]
     if attrs.get("enable_float_output"):
         return given, ["float32"]
@@ -150,13 +150,13 @@ def quantized_elemwise_mul(
     return whole, *ends(-unit * INT32, unit * INT32)
 
 
-def _joined_names(attrs: Mapping[str, Any]) -> list[str]:
+def _joined_names(attrs: Given) -> list[str]:
     count = attrs["num_args"]
     ranges = [f"arg{i}_{end}" for i in range(count) for end in ("min", "max")]
     return [f"arg{i}" for i in range(count)] + ranges
 
 
-def _joined_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:
+def _joined_types(ins: Sequence[str | None], attrs: Given) -> Inferred:
     count = attrs["num_args"]
     found = list(ins[:count])
     joined = "uint8" if all(t == "uint8" for t in found) else "int8"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import jax
@@ -10,12 +10,12 @@ import jax.numpy as jnp
 
 from modkit.errors import ParameterError
 from modkit.ops.array.reshape import flatten
+from modkit.ops.dtype_inference import Inferred
 from modkit.ops.nn.pooling import PoolingSettings, pool
 from modkit.ops.quantized.levels import (
     EIGHT_BITS,
     HALF,
     Quantized,
-    Types,
     check_types,
     ends,
     quantized,
@@ -23,10 +23,10 @@ from modkit.ops.quantized.levels import (
     values,
     width,
 )
-from modkit.ops.registry import DType, Shape, Size
+from modkit.ops.registry import DType, Given, Shape, Size
 
 
-def _same_type(ins: Sequence[str | None], _attrs: Mapping[str, Any]) -> Types:
+def _same_type(ins: Sequence[str | None], _attrs: Given) -> Inferred:
     return [ins[0], "float32", "float32"], [ins[0], "float32", "float32"]
 
 
@@ -137,7 +137,7 @@ def quantized_act(
     return jnp.maximum(data, 0), *jax.lax.stop_gradient((min_data, max_data))
 
 
-def _norm_types(ins: Sequence[str | None], _attrs: Mapping[str, Any]) -> Types:
+def _norm_types(ins: Sequence[str | None], _attrs: Given) -> Inferred:
     return [ins[0], *["float32"] * (len(ins) - 1)], ["int8", "float32", "float32"]
 
 
@@ -221,7 +221,7 @@ def quantized_batch_norm(
     return (levels, *ends(min_calib_range, max_calib_range)), {}
 
 
-def _embedding_types(ins: Sequence[str | None], _attrs: Mapping[str, Any]) -> Types:
+def _embedding_types(ins: Sequence[str | None], _attrs: Given) -> Inferred:
     return [ins[0], "int8", "float32", "float32"], ["int8", "float32", "float32"]
 
 

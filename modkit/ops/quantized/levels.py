@@ -28,8 +28,6 @@ INT32 = 2147483647
 Range = tuple[jax.Array, jax.Array]
 Quantized = tuple[jax.Array, jax.Array, jax.Array]
 """Levels, and the ends of their range."""
-Types = tuple[list[str | None], list[str | None]]
-"""Element types of inputs and outputs."""
 
 QUANTIZED = "output", "min_output", "max_output"
 """Names of the outputs of a quantized operator."""

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import NotSupportedError, ShapeError
+from modkit.ops.dtype_inference import Inferred
 from modkit.ops.nn.convolution import (
     INERT,
     ConvolutionSettings,
@@ -25,19 +26,18 @@ from modkit.ops.quantized.levels import (
     HALF,
     INT32,
     Quantized,
-    Types,
     check_types,
     ends,
     quantized,
     width,
 )
-from modkit.ops.registry import Shape, Size
+from modkit.ops.registry import Given, Shape, Size
 
 _EXACT = 2**24
 """Whole numbers up to here are exact in float32."""
 
 
-def _types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:
+def _types(ins: Sequence[str | None], attrs: Given) -> Inferred:
     tensors = 2 if attrs["no_bias"] else 3
     eight: list[str | None] = [ins[0], *["int8"] * (tensors - 1)]
     return eight + ["float32"] * (2 * tensors), ["int32", "float32", "float32"]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from modkit.ops.partial_shapes import Rule, Sizes, common, merge
-from modkit.ops.registry import REQUIRED
+from modkit.ops.registry import REQUIRED, Given
 from modkit.ops.update import formulas
 from modkit.ops.update.schema import COMMON, LR, declare, one_weight
 
@@ -68,7 +68,7 @@ declare(
 )  # fmt: skip
 
 
-def _phase2_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Mapping[str, Any]) -> Rule:
+def _phase2_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Given) -> Rule:
     """One shape for the weight, its master copy, the direction and the result; (1,) for norms."""
     full = common("grad or state", [*ins[:2], *ins[4:], *outs])
     norms = [merge(name, shape, (1,)) for name, shape in zip(("r1", "r2"), ins[2:4], strict=True)]

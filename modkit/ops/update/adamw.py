@@ -6,13 +6,13 @@ that is 0 or not finite skips the step: weights and states stay.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
 
 from modkit.ops.partial_shapes import Rule, Sizes, common
-from modkit.ops.registry import REQUIRED
+from modkit.ops.registry import REQUIRED, Given
 from modkit.ops.update import formulas
 from modkit.ops.update.schema import Several, one_weight
 
@@ -28,13 +28,13 @@ def _step(
     return tuple(jnp.where(runs, a, b) for a, b in zip(new, old, strict=True))
 
 
-def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Mapping[str, Any]) -> Rule:
+def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Given) -> Rule:
     """One shape for all but the scale."""
     full = common("grad or state", [*ins[:-1], *outs])
     return [*[full] * (len(ins) - 1), ins[-1]], [full]
 
 
-def _dtypes(ins: Sequence[str | None], _attrs: Mapping[str, Any]) -> Any:
+def _dtypes(ins: Sequence[str | None], _attrs: Given) -> Any:
     low = next((d for d in ins[:-1] if d), None)
     return [low, low, low, low, "float32"], [low]
 

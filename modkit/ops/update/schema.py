@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from modkit.errors import ParameterError
 from modkit.ops.partial_shapes import Rule, Sizes, common, complete, merge, product
-from modkit.ops.registry import REQUIRED, Traced, TracedTuple, op, with_schema
+from modkit.ops.registry import REQUIRED, Given, Traced, TracedTuple, op, with_schema
 
 Numbers = Mapping[str, Any]
 """Parameters of an update in MXNet's order, with their defaults."""
@@ -92,7 +92,7 @@ def _stepped(
     return made if isinstance(made, tuple) else (made,)
 
 
-def mixed_types(ins: Sequence[str | None], _attrs: Mapping[str, Any]) -> Any:
+def mixed_types(ins: Sequence[str | None], _attrs: Given) -> Any:
     """Types of a mixed-precision operator: 16-bit weight and gradient, the rest float32."""
     low = next((d for d in ins[:2] if d), None)
     return [low, low, *["float32"] * (len(ins) - 2)], [low]
@@ -203,19 +203,17 @@ class Several:
             dtypes=self._dtypes,
         )(with_schema(run, self.name, self.doc, None, attrs))
 
-    def _names(self, attrs: Mapping[str, Any]) -> list[str]:
+    def _names(self, attrs: Given) -> list[str]:
         count = attrs[self.count]
         return [f"{n}_{i}" for i in range(count) for n in self.inputs] + list(self.shared)
 
-    def _dtypes(self, ins: Sequence[Any], _attrs: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+    def _dtypes(self, ins: Sequence[Any], _attrs: Given) -> tuple[list[Any], list[Any]]:
         low = next((d for d in ins[: len(ins) - len(self.shared)] if d), None)
         states = ["float32" if self.mixed else low] * len(self.states)
         count = (len(ins) - len(self.shared)) // len(self.inputs)
         return [low, low, *states] * count + ["float32"] * len(self.shared), [low] * count
 
-    def _partial(
-        self, ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]
-    ) -> Rule:
+    def _partial(self, ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
         """One shape for each weight, its gradient and states."""
         width, count = len(self.inputs), attrs[self.count]
         filled: list[Sizes] = []
@@ -236,6 +234,6 @@ def _spell(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{n} {name}" for name, n in counts.items())
 
 
-def _outputs(count: str, attrs: Mapping[str, Any]) -> Sequence[str]:
+def _outputs(count: str, attrs: Given) -> Sequence[str]:
     number = attrs[count]
     return ("output",) if number == 1 else tuple(f"output{i}" for i in range(number))
