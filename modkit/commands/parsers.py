@@ -273,8 +273,13 @@ def _ranks(text: str) -> range:
 
 
 PARSERS = {
-    "run": _add_run, "inspect": _add_inspect, "summary": _add_summary, "plot": _add_plot,
-    "convert": _add_convert, "export": _add_export, "predict": _add_predict,
+    "run": _add_run,
+    "inspect": _add_inspect,
+    "summary": _add_summary,
+    "plot": _add_plot,
+    "convert": _add_convert,
+    "export": _add_export,
+    "predict": _add_predict,
     "launch": _add_launch,
-}  # fmt: skip
+}
 """Functions that add a command to the command line, in the order in which help lists them."""

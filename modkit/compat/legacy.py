@@ -40,21 +40,37 @@ class LazyModule(ModuleType):
 
 
 PLACES: dict[str, str] = {
-    "contrib.nd": "modkit.ndarray.contrib", "contrib.ndarray": "modkit.ndarray.contrib",
+    "contrib.nd": "modkit.ndarray.contrib",
+    "contrib.ndarray": "modkit.ndarray.contrib",
     "contrib.onnx.onnx2mx": "modkit.onnx.readers",
     "contrib.onnx.onnx2mx.import_model": "modkit.onnx.importing",
-    "contrib.quant": "modkit.contrib.quantization", "contrib.sym": "modkit.symbol.contrib",
-    "contrib.symbol": "modkit.symbol.contrib", "error": "modkit.errors",
-    "image.image": "modkit.image", "img": "modkit.image", "io.io": "modkit.io",
-    "io.utils": "modkit.io", "kvstore.base": "modkit.kvstore",
-    "kvstore.kvstore": "modkit.kvstore", "misc": "modkit.compat.misc",
-    "ndarray.utils": "modkit.ndarray", "optimizer.optimizer": "modkit.optimizer",
-    "recordio": "modkit.io.recordio", "rnn.io": "modkit.rnn", "rnn.rnn": "modkit.rnn",
-    "rnn.rnn_cell": "modkit.rnn", "init": "modkit.initializer", "kv": "modkit.kvstore",
-    "mod": "modkit.module", "mon": "modkit.monitor", "nd": "modkit.ndarray",
-    "random": "modkit.ndarray.random", "rnd": "modkit.ndarray.random", "sym": "modkit.symbol",
+    "contrib.quant": "modkit.contrib.quantization",
+    "contrib.sym": "modkit.symbol.contrib",
+    "contrib.symbol": "modkit.symbol.contrib",
+    "error": "modkit.errors",
+    "image.image": "modkit.image",
+    "img": "modkit.image",
+    "io.io": "modkit.io",
+    "io.utils": "modkit.io",
+    "kvstore.base": "modkit.kvstore",
+    "kvstore.kvstore": "modkit.kvstore",
+    "misc": "modkit.compat.misc",
+    "ndarray.utils": "modkit.ndarray",
+    "optimizer.optimizer": "modkit.optimizer",
+    "recordio": "modkit.io.recordio",
+    "rnn.io": "modkit.rnn",
+    "rnn.rnn": "modkit.rnn",
+    "rnn.rnn_cell": "modkit.rnn",
+    "init": "modkit.initializer",
+    "kv": "modkit.kvstore",
+    "mod": "modkit.module",
+    "mon": "modkit.monitor",
+    "nd": "modkit.ndarray",
+    "random": "modkit.ndarray.random",
+    "rnd": "modkit.ndarray.random",
+    "sym": "modkit.symbol",
     "viz": "modkit.visualization",
-}  # fmt: skip
+}
 """Modules of modkit by MXNet's module name (below ``mxnet``)."""
 
 EXTRAS: dict[str, dict[str, Any]] = {
@@ -81,9 +97,14 @@ _ARRAYS = "use NumPy, jax.numpy, or mx.nd"
 ABSENT: dict[str, str] = {
     "gluon": "write the network as a Symbol; models exported by Gluon load with mx.mod.Module",
     "library": "operators are made with mx.operator.CustomOp or written in JAX",
-    "notebook": "log with callbacks of mx.callback", "np": _ARRAYS, "npx": _ARRAYS,
-    "numpy": _ARRAYS, "numpy_extension": _ARRAYS, "rtc": "write kernels in JAX (Pallas)",
-    "th": "call PyTorch itself", "torch": "call PyTorch itself",
+    "notebook": "log with callbacks of mx.callback",
+    "np": _ARRAYS,
+    "npx": _ARRAYS,
+    "numpy": _ARRAYS,
+    "numpy_extension": _ARRAYS,
+    "rtc": "write kernels in JAX (Pallas)",
+    "th": "call PyTorch itself",
+    "torch": "call PyTorch itself",
     "tvmop": "write kernels in JAX (Pallas)",
-}  # fmt: skip
+}
 """Modules of MXNet that modkit does not implement, and replacements. Importing them succeeds."""

@@ -35,12 +35,16 @@ _BY_CODE = {code: None if name == "bfloat16" else np.dtype(name).type
 
 CODES: dict[str, Any] = {
     "_DTYPE_NP_TO_MX": {None: -1, **{v: k for k, v in _BY_CODE.items() if v is not None}},
-    "_DTYPE_MX_TO_NP": {-1: None, **_BY_CODE}, "_GRAD_REQ_MAP": {"null": 0, "write": 1, "add": 3},
+    "_DTYPE_MX_TO_NP": {-1: None, **_BY_CODE},
+    "_GRAD_REQ_MAP": {"null": 0, "write": 1, "add": 3},
     "_STORAGE_TYPE_STR_TO_ID": STORAGE_CODES,
     "_STORAGE_TYPE_ID_TO_STR": {code: name for name, code in STORAGE_CODES.items()},
-    "_STORAGE_TYPE_UNDEFINED": -1, "_STORAGE_TYPE_DEFAULT": 0, "_STORAGE_TYPE_ROW_SPARSE": 1,
-    "_STORAGE_TYPE_CSR": 2, "py_slice": slice,
-}  # fmt: skip
+    "_STORAGE_TYPE_UNDEFINED": -1,
+    "_STORAGE_TYPE_DEFAULT": 0,
+    "_STORAGE_TYPE_ROW_SPARSE": 1,
+    "_STORAGE_TYPE_CSR": 2,
+    "py_slice": slice,
+}
 """MXNet's numbers of element types, storage types and gradient requests."""
 
 _BASE: dict[str, Any] = {

@@ -195,12 +195,21 @@ class Initializer(ChecksArguments):
 
 
 _ENDINGS = {
-    "weight": "_init_weight", "bias": "_init_bias", "gamma": "_init_gamma", "beta": "_init_beta",
-    "min": "_init_zero", "max": "_init_one", "weight_quantize": "_init_quantized_weight",
-    "bias_quantize": "_init_quantized_bias", "moving_mean": "_init_zero",
-    "running_mean": "_init_zero", "moving_var": "_init_one", "running_var": "_init_one",
-    "moving_inv_var": "_init_zero", "moving_avg": "_init_zero",
-}  # fmt: skip
+    "weight": "_init_weight",
+    "bias": "_init_bias",
+    "gamma": "_init_gamma",
+    "beta": "_init_beta",
+    "min": "_init_zero",
+    "max": "_init_one",
+    "weight_quantize": "_init_quantized_weight",
+    "bias_quantize": "_init_quantized_bias",
+    "moving_mean": "_init_zero",
+    "running_mean": "_init_zero",
+    "moving_var": "_init_one",
+    "running_var": "_init_one",
+    "moving_inv_var": "_init_zero",
+    "moving_avg": "_init_zero",
+}
 
 register = get_register_func(Initializer, "initializer")
 alias = get_alias_func(Initializer, "initializer")

@@ -18,10 +18,15 @@ from modkit.ndarray import NDArray
 from modkit.ops.registry import check_elements, parse_value
 
 _INERT: dict[str, Any] = {
-    "prefetch_buffer": int, "ctx": str, "silent": bool, "verbose": bool,
-    "input_shape": tuple[int, ...], "data_shape": tuple[int, ...], "round_batch": bool,
+    "prefetch_buffer": int,
+    "ctx": str,
+    "silent": bool,
+    "verbose": bool,
+    "input_shape": tuple[int, ...],
+    "data_shape": tuple[int, ...],
+    "round_batch": bool,
     "dtype": Literal["None", "float32"],
-}  # fmt: skip
+}
 """Parameters that affect only how MXNet works, not its results, or that have one valid value."""
 
 

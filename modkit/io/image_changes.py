@@ -12,17 +12,33 @@ from modkit.errors import ParameterError
 from modkit.io.resample import as_dtype, bordered, chosen_interp, resized, warped
 
 OPTIONS: dict[str, tuple[Any, Any]] = {
-    "inter_method": (int, 1), "random_resized_crop": (bool, False), "max_rotate_angle": (int, 0),
-    "rotate": (int, -1), "max_aspect_ratio": (float, 0.0),
-    "min_aspect_ratio": (float | None, None), "max_shear_ratio": (float, 0.0),
-    "max_crop_size": (int, -1), "min_crop_size": (int, -1), "max_random_scale": (float, 1.0),
-    "min_random_scale": (float, 1.0), "max_random_area": (float, 1.0),
-    "min_random_area": (float, 1.0), "max_img_size": (float, 1e10), "min_img_size": (float, 0.0),
-    "brightness": (float, 0.0), "contrast": (float, 0.0), "saturation": (float, 0.0),
-    "pca_noise": (float, 0.0), "random_h": (int, 0), "random_s": (int, 0), "random_l": (int, 0),
-    "fill_value": (int, 255), "pad": (int, 0), "max_random_contrast": (float, 0.0),
+    "inter_method": (int, 1),
+    "random_resized_crop": (bool, False),
+    "max_rotate_angle": (int, 0),
+    "rotate": (int, -1),
+    "max_aspect_ratio": (float, 0.0),
+    "min_aspect_ratio": (float | None, None),
+    "max_shear_ratio": (float, 0.0),
+    "max_crop_size": (int, -1),
+    "min_crop_size": (int, -1),
+    "max_random_scale": (float, 1.0),
+    "min_random_scale": (float, 1.0),
+    "max_random_area": (float, 1.0),
+    "min_random_area": (float, 1.0),
+    "max_img_size": (float, 1e10),
+    "min_img_size": (float, 0.0),
+    "brightness": (float, 0.0),
+    "contrast": (float, 0.0),
+    "saturation": (float, 0.0),
+    "pca_noise": (float, 0.0),
+    "random_h": (int, 0),
+    "random_s": (int, 0),
+    "random_l": (int, 0),
+    "fill_value": (int, 255),
+    "pad": (int, 0),
+    "max_random_contrast": (float, 0.0),
     "max_random_illumination": (float, 0.0),
-}  # fmt: skip
+}
 """Parameters with their types and defaults, which change nothing."""
 
 _LUMINANCE = np.array([0.299, 0.587, 0.114], np.float32)

@@ -20,14 +20,26 @@ from modkit.io.record_images import RecordImages
 from modkit.ndarray.files import load
 
 _OPTIONS: dict[str, tuple[Any, Any]] = {
-    "path_imgidx": (str, ""), "label_width": (int, 1), "seed_aug": (int | None, None),
-    "resize": (int, -1), "rand_crop": (bool, False), "rand_mirror": (bool, False),
-    "mirror": (bool, False), "mean_r": (float, 0.0), "mean_g": (float, 0.0),
-    "mean_b": (float, 0.0), "std_r": (float, 1.0), "std_g": (float, 1.0), "std_b": (float, 1.0),
-    "scale": (float, 1.0), "dtype": (Literal["float32", "uint8", "int8"] | None, "float32"),
-    "path_imglist": (str, ""), "mean_img": (str, ""), **record_images.OPTIONS,
+    "path_imgidx": (str, ""),
+    "label_width": (int, 1),
+    "seed_aug": (int | None, None),
+    "resize": (int, -1),
+    "rand_crop": (bool, False),
+    "rand_mirror": (bool, False),
+    "mirror": (bool, False),
+    "mean_r": (float, 0.0),
+    "mean_g": (float, 0.0),
+    "mean_b": (float, 0.0),
+    "std_r": (float, 1.0),
+    "std_g": (float, 1.0),
+    "std_b": (float, 1.0),
+    "scale": (float, 1.0),
+    "dtype": (Literal["float32", "uint8", "int8"] | None, "float32"),
+    "path_imglist": (str, ""),
+    "mean_img": (str, ""),
+    **record_images.OPTIONS,
     **image_changes.OPTIONS,
-}  # fmt: skip
+}
 """Parameters with their types and defaults."""
 
 _INERT = ("aug_seq", "shuffle_chunk_size", "shuffle_chunk_seed", "device_id", "mean_a", "std_a")

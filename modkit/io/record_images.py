@@ -24,9 +24,13 @@ from modkit.ops.registry import parse_value
 Result = TypeVar("Result")
 
 OPTIONS: dict[str, tuple[Any, Any]] = {
-    "shuffle": (bool, False), "seed": (int, 0), "round_batch": (bool, True),
-    "num_parts": (int, 1), "part_index": (int, 0), "preprocess_threads": (int, 4),
-}  # fmt: skip
+    "shuffle": (bool, False),
+    "seed": (int, 0),
+    "round_batch": (bool, True),
+    "num_parts": (int, 1),
+    "part_index": (int, 0),
+    "preprocess_threads": (int, 4),
+}
 """Parameters with their types and defaults."""
 
 

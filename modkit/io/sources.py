@@ -50,10 +50,12 @@ def training_sources(
     given = None if is_iterator(train) else columns(train, *names, "fit: train_data")
     if given is None:
         used = {
-            "batch_size": batch_size if train is before else None, "shuffle": shuffle,
-            "validation_split": validation_split or None, "sample_weight": sample_weight,
+            "batch_size": batch_size if train is before else None,
+            "shuffle": shuffle,
+            "validation_split": validation_split or None,
+            "sample_weight": sample_weight,
             "class_weight": class_weight,
-        }  # fmt: skip
+        }
         for name, value in used.items():
             if value is not None:
                 raise ParameterError(

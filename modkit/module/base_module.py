@@ -674,9 +674,13 @@ class BaseModule:
         """
         if not (allow_missing and self._keeps_missing):
             self.init_params(
-                initializer=None, arg_params=arg_params, aux_params=aux_params,
-                allow_missing=allow_missing, force_init=force_init, allow_extra=allow_extra,
-            )  # fmt: skip
+                initializer=None,
+                arg_params=arg_params,
+                aux_params=aux_params,
+                allow_missing=allow_missing,
+                force_init=force_init,
+                allow_extra=allow_extra,
+            )
         elif not self._keeps_params("set_params", force_init):
             self._need("set_params()")
             check_given(arg_params, aux_params, None)

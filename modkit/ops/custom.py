@@ -363,11 +363,15 @@ def _dtypes(ins: Sequence[str | None], attrs: Given) -> Any:
 
 
 @op(
-    "Custom", precision="float32",
+    "Custom",
+    precision="float32",
     names=lambda attrs: [*attrs["bridge"].arguments, *attrs["bridge"].aux],
-    outputs=lambda attrs: attrs["bridge"].outputs, partial=_shapes, dtypes=_dtypes,
-    own_gradient=True, kind=CustomOperator,
-)  # fmt: skip
+    outputs=lambda attrs: attrs["bridge"].outputs,
+    partial=_shapes,
+    dtypes=_dtypes,
+    own_gradient=True,
+    kind=CustomOperator,
+)
 def custom(*, op_type: str) -> Any:
     """An operator written in Python: a `modkit.operator.CustomOp`.
 

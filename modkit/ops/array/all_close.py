@@ -16,10 +16,12 @@ def _dtypes(ins: Sequence[str | None], _attrs: Given) -> Any:
 
 
 @op(
-    "_contrib_allclose", precision="float32",
-    partial=lambda ins, outs, attrs: ([common("b", ins)] * 2, list(outs)), dtypes=_dtypes,
+    "_contrib_allclose",
+    precision="float32",
+    partial=lambda ins, outs, attrs: ([common("b", ins)] * 2, list(outs)),
+    dtypes=_dtypes,
     loss=True,
-)  # fmt: skip
+)
 def allclose(
     a: Any, b: Any, *, rtol: Traced = 1e-5, atol: Traced = 1e-8, equal_nan: bool = True
 ) -> Any:

@@ -99,9 +99,12 @@ def check_edges(data: Shape, u: Shape, v: Shape) -> None:
 
 
 @op(
-    "_contrib_edge_id", precision="through", partial=_edge_partial,
-    dtypes=lambda ins, attrs: (list(ins), [ins[0]]), loss=True,
-)  # fmt: skip
+    "_contrib_edge_id",
+    precision="through",
+    partial=_edge_partial,
+    dtypes=lambda ins, attrs: (list(ins), [ins[0]]),
+    loss=True,
+)
 def edge_id(data: Any, u: Any, v: Any) -> Any:
     """``data[u, v]`` for pairs of row and column; -1 where nothing is stored (a dense 0).
 

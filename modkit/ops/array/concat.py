@@ -75,9 +75,14 @@ def _concat_channels_last(_attrs: Given) -> Callable[..., Any]:
 
 
 @op(
-    "Concat", precision="alike", costly=True, aliases=("concat", "_sparse_concat"),
-    variadic="num_args", partial=_concat_partial, channels_last=_concat_channels_last,
-)  # fmt: skip
+    "Concat",
+    precision="alike",
+    costly=True,
+    aliases=("concat", "_sparse_concat"),
+    variadic="num_args",
+    partial=_concat_partial,
+    channels_last=_concat_channels_last,
+)
 def concat(*args: jax.Array, dim: int = 1) -> jax.Array:
     """Arrays one after the other along an axis.
 
@@ -99,9 +104,12 @@ def concat(*args: jax.Array, dim: int = 1) -> jax.Array:
 
 
 @op(
-    "_rnn_param_concat", precision="float32", variadic="num_args", partial=_concat_partial,
+    "_rnn_param_concat",
+    precision="float32",
+    variadic="num_args",
+    partial=_concat_partial,
     hint="_rnn_param_concat",
-)  # fmt: skip
+)
 def rnn_param_concat(*args: jax.Array, dim: int = 1) -> jax.Array:
     """``Concat`` under the name that the packing of recurrent weights has.
 

@@ -116,10 +116,17 @@ def _eye(*, N: int, M: int = 0, k: int = 0, dtype: DType = "float32") -> Any:
 
 
 unary(
-    "zeros_like", jnp.zeros_like, "zeros of the shape and type of ``data``",
-    aliases=("_sparse_zeros_like",), precision="through", loss=True,
-)  # fmt: skip
-unary(
-    "ones_like", jnp.ones_like, "ones of the shape and type of ``data``", precision="through",
+    "zeros_like",
+    jnp.zeros_like,
+    "zeros of the shape and type of ``data``",
+    aliases=("_sparse_zeros_like",),
+    precision="through",
     loss=True,
-)  # fmt: skip
+)
+unary(
+    "ones_like",
+    jnp.ones_like,
+    "ones of the shape and type of ``data``",
+    precision="through",
+    loss=True,
+)

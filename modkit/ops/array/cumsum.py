@@ -27,9 +27,13 @@ def _type_of_sums(dtype: str | None, attrs: Given) -> str | None:
 
 
 @op(
-    "_np_cumsum", precision="float32", aliases=("cumsum",), partial=_cumsum_partial,
-    dtypes=lambda ins, attrs: (list(ins), [_type_of_sums(ins[0], attrs)]), hint="cumsum",
-)  # fmt: skip
+    "_np_cumsum",
+    precision="float32",
+    aliases=("cumsum",),
+    partial=_cumsum_partial,
+    dtypes=lambda ins, attrs: (list(ins), [_type_of_sums(ins[0], attrs)]),
+    hint="cumsum",
+)
 def cumsum(
     a: jax.Array,
     *,

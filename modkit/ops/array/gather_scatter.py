@@ -121,9 +121,12 @@ def _check_parts(name: str, data: jax.Array, indices: jax.Array, shape: Shape) -
 
 
 @op(
-    "_backward_gather_nd", precision="float32", dtypes=first_decides, partial=_shape_decides,
+    "_backward_gather_nd",
+    precision="float32",
+    dtypes=first_decides,
+    partial=_shape_decides,
     hint="_backward_gather_nd",
-)  # fmt: skip
+)
 def backward_gather_nd(data: jax.Array, indices: jax.Array, *, shape: Shape) -> jax.Array:
     """An array of zeros to which elements are added at coordinates: the gradient of ``gather_nd``.
 

@@ -28,9 +28,11 @@ def _need_shape(name: str, shape: Shape) -> None:
 
 
 @op(
-    "_ravel_multi_index", precision="float32", aliases=("ravel_multi_index",),
+    "_ravel_multi_index",
+    precision="float32",
+    aliases=("ravel_multi_index",),
     hint="ravel_multi_index",
-)  # fmt: skip
+)
 def ravel_multi_index(data: jax.Array, *, shape: Shape = ()) -> jax.Array:
     """Flat indices from coordinates.
 
@@ -149,10 +151,13 @@ def _bin_of_equal(values: jax.Array, edges: jax.Array, whole: jax.Array) -> jax.
 
 
 @op(
-    "_histogram", precision="float32", when={"bins": lambda attrs: attrs["bin_cnt"] is None},
+    "_histogram",
+    precision="float32",
+    when={"bins": lambda attrs: attrs["bin_cnt"] is None},
     outputs=("output0", "output1"),
-    dtypes=lambda ins, attrs: ([ins[0]] * len(ins), ["int64", ins[0]]), hint="_histogram",
-)  # fmt: skip
+    dtypes=lambda ins, attrs: ([ins[0]] * len(ins), ["int64", ins[0]]),
+    hint="_histogram",
+)
 def histogram(
     data: jax.Array,
     bins: jax.Array | None = None,

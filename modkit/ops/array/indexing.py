@@ -53,9 +53,12 @@ def _check_indices(arrays: Sequence[Any], attrs: Given) -> None:
 
 
 @op(
-    "take", precision="float32", partial=_take_partial, dtypes=first_decides,
+    "take",
+    precision="float32",
+    partial=_take_partial,
+    dtypes=first_decides,
     check_values=_check_indices,
-)  # fmt: skip
+)
 def take(
     a: jax.Array,
     indices: jax.Array,
@@ -146,9 +149,12 @@ def _pick_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> 
 
 
 @op(
-    "pick", precision="float32", aliases=("choose_element_0index",), partial=_pick_partial,
+    "pick",
+    precision="float32",
+    aliases=("choose_element_0index",),
+    partial=_pick_partial,
     dtypes=first_decides,
-)  # fmt: skip
+)
 def pick(
     data: jax.Array,
     index: jax.Array,

@@ -51,9 +51,12 @@ def _slice_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) ->
 
 
 @op(
-    "slice", precision="through", aliases=("crop", "_sparse_slice"), partial=_slice_partial,
+    "slice",
+    precision="through",
+    aliases=("crop", "_sparse_slice"),
+    partial=_slice_partial,
     partial_is_complete=True,
-)  # fmt: skip
+)
 def slice_(data: jax.Array, *, begin: Bounds, end: Bounds, step: Bounds | None = ()) -> jax.Array:
     """``data[begin[0]:end[0]:step[0], begin[1]:end[1]:step[1], ...]``.
 
@@ -217,9 +220,12 @@ def _part_params(lhs: Shape, **attrs: Any) -> dict[str, Shape]:
 
 
 @op(
-    "_slice_assign", precision="float32", aliases=("_crop_assign",), params=_part_params,
+    "_slice_assign",
+    precision="float32",
+    aliases=("_crop_assign",),
+    params=_part_params,
     hint="_slice_assign",
-)  # fmt: skip
+)
 def slice_assign(
     lhs: jax.Array, rhs: jax.Array, *, begin: Bounds, end: Bounds, step: Bounds | None = ()
 ) -> jax.Array:
@@ -241,9 +247,11 @@ def slice_assign(
 
 
 @op(
-    "_slice_assign_scalar", precision="float32", aliases=("_crop_assign_scalar",),
+    "_slice_assign_scalar",
+    precision="float32",
+    aliases=("_crop_assign_scalar",),
     hint="_slice_assign_scalar",
-)  # fmt: skip
+)
 def slice_assign_scalar(
     data: jax.Array, *, scalar: Traced = 0.0, begin: Bounds, end: Bounds, step: Bounds | None = ()
 ) -> jax.Array:

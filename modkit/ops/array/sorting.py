@@ -112,9 +112,13 @@ def _topk_names(attrs: Given) -> Sequence[str]:
 
 
 @op(
-    "topk", precision="float32", costly=True, outputs=_topk_names, dtypes=_topk_types,
+    "topk",
+    precision="float32",
+    costly=True,
+    outputs=_topk_names,
+    dtypes=_topk_types,
     loss=lambda attrs: attrs["ret_typ"] in ("indices", "mask"),
-)  # fmt: skip
+)
 def topk(
     data: Any,
     *,

@@ -63,9 +63,12 @@ def _slice_channel_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: G
 
 
 @op(
-    "SliceChannel", precision="through", aliases=("split",),
-    outputs=lambda attrs: _numbered(attrs["num_outputs"]), partial=_slice_channel_partial,
-)  # fmt: skip
+    "SliceChannel",
+    precision="through",
+    aliases=("split",),
+    outputs=lambda attrs: _numbered(attrs["num_outputs"]),
+    partial=_slice_channel_partial,
+)
 def slice_channel(
     data: jax.Array, *, num_outputs: Size, axis: int = 1, squeeze_axis: bool = False
 ) -> tuple[jax.Array, ...]:
@@ -156,9 +159,12 @@ def _between(starts: Shape, size: int) -> list[int]:
 
 
 @op(
-    "_split_v2", precision="through", outputs=_split_names, partial=_split_v2_partial,
+    "_split_v2",
+    precision="through",
+    outputs=_split_names,
+    partial=_split_v2_partial,
     hint="_split_v2",
-)  # fmt: skip
+)
 def split_v2(
     data: jax.Array, *, indices: Shape, axis: int = 1, squeeze_axis: bool = False, sections: int = 0
 ) -> tuple[jax.Array, ...]:

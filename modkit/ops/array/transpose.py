@@ -73,9 +73,11 @@ def _swapped(attrs: Given, rank: int) -> Sequence[int]:
 
 
 @op(
-    "SwapAxis", precision="through", aliases=("swapaxes",),
+    "SwapAxis",
+    precision="through",
+    aliases=("swapaxes",),
     partial=_one_to_one("SwapAxis", _swapped),
-)  # fmt: skip
+)
 def swap_axis(data: jax.Array, *, dim1: int = 0, dim2: int = 0) -> jax.Array:
     """Exchange two axes.
 

@@ -31,9 +31,12 @@ def _where_types(ins: Sequence[Any], _attrs: Given) -> tuple[list[Any], list[Any
 
 
 @op(
-    "where", precision="through", aliases=("_sparse_where",), partial=_where_partial,
+    "where",
+    precision="through",
+    aliases=("_sparse_where",),
+    partial=_where_partial,
     dtypes=_where_types,
-)  # fmt: skip
+)
 def where(condition: jax.Array, x: jax.Array, y: jax.Array) -> jax.Array:
     """``x`` where the condition is not 0, else ``y``.
 

@@ -55,9 +55,12 @@ def _match(scores: jax.Array, limit: int) -> tuple[jax.Array, jax.Array]:
 
 
 @op(
-    "_contrib_bipartite_matching", precision="float32", costly=True,
-    outputs=("output0", "output1"), hint="bipartite_matching",
-)  # fmt: skip
+    "_contrib_bipartite_matching",
+    precision="float32",
+    costly=True,
+    outputs=("output0", "output1"),
+    hint="bipartite_matching",
+)
 def bipartite_matching(
     data: jax.Array, *, is_ascend: bool = False, threshold: float, topk: int = -1
 ) -> tuple[jax.Array, jax.Array]:

@@ -58,9 +58,13 @@ def box_iou(lhs: jax.Array, rhs: jax.Array, *, format: _Format = "corner") -> ja
 
 
 @op(
-    "_contrib_box_nms", precision="float32", costly=True,
-    aliases=("_contrib_box_non_maximum_suppression",), outputs=("output0",), hint="box_nms",
-)  # fmt: skip
+    "_contrib_box_nms",
+    precision="float32",
+    costly=True,
+    aliases=("_contrib_box_non_maximum_suppression",),
+    outputs=("output0",),
+    hint="box_nms",
+)
 def box_nms(
     data: jax.Array,
     *,

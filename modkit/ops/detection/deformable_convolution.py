@@ -156,10 +156,15 @@ class _Settings:
 
 
 @op(
-    "_contrib_DeformableConvolution", precision="float32", costly=True, like=_Settings,
-    params=_params, when={"bias": lambda attrs: not attrs["no_bias"]},
-    inert={"workspace": (int, 1024, "no_bias")}, hint="deformableconvolution",
-)  # fmt: skip
+    "_contrib_DeformableConvolution",
+    precision="float32",
+    costly=True,
+    like=_Settings,
+    params=_params,
+    when={"bias": lambda attrs: not attrs["no_bias"]},
+    inert={"workspace": (int, 1024, "no_bias")},
+    hint="deformableconvolution",
+)
 def deformable_convolution(  # noqa: D417 - the settings
     data: jax.Array,
     offset: jax.Array,
@@ -201,11 +206,15 @@ def deformable_convolution(  # noqa: D417 - the settings
 
 
 @op(
-    "_contrib_ModulatedDeformableConvolution", precision="float32", costly=True, like=_Settings,
-    params=_modulated_params, when={"bias": lambda attrs: not attrs["no_bias"]},
+    "_contrib_ModulatedDeformableConvolution",
+    precision="float32",
+    costly=True,
+    like=_Settings,
+    params=_modulated_params,
+    when={"bias": lambda attrs: not attrs["no_bias"]},
     inert={"workspace": (int, 1024, "no_bias"), "im2col_step": (int, 64, "layout")},
     hint="modulateddeformableconvolution",
-)  # fmt: skip
+)
 def modulated_deformable_convolution(  # noqa: D417 - the settings
     data: jax.Array,
     offset: jax.Array,

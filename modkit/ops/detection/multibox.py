@@ -164,10 +164,13 @@ def _hardest(
 
 
 @op(
-    "_contrib_MultiBoxTarget", precision="float32", costly=True,
+    "_contrib_MultiBoxTarget",
+    precision="float32",
+    costly=True,
     outputs=("loc_target", "loc_mask", "cls_target"),
-    inert={"minimum_negative_samples": (int, 0, "variances")}, hint="multiboxtarget",
-)  # fmt: skip
+    inert={"minimum_negative_samples": (int, 0, "variances")},
+    hint="multiboxtarget",
+)
 def multi_box_target(
     anchor: jax.Array,
     label: jax.Array,
@@ -271,9 +274,12 @@ def _decoded(location: jax.Array, boxes: jax.Array, variances: _Numbers, clip: b
 
 
 @op(
-    "_contrib_MultiBoxDetection", precision="float32", costly=True,
-    inert={"background_id": (int, 0, "nms_threshold")}, hint="multiboxdetection",
-)  # fmt: skip
+    "_contrib_MultiBoxDetection",
+    precision="float32",
+    costly=True,
+    inert={"background_id": (int, 0, "nms_threshold")},
+    hint="multiboxdetection",
+)
 def multi_box_detection(
     cls_prob: jax.Array,
     loc_pred: jax.Array,

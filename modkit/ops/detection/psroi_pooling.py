@@ -162,10 +162,14 @@ def _axis_taps(at: jax.Array, size: int) -> tuple[list[tuple[jax.Array, jax.Arra
 
 
 @op(
-    "_contrib_DeformablePSROIPooling", precision="float32", costly=True,
-    when={"trans": lambda attrs: not attrs["no_trans"]}, outputs=("output", "top_count"),
-    visible=1, hint="deformablepsroipooling",
-)  # fmt: skip
+    "_contrib_DeformablePSROIPooling",
+    precision="float32",
+    costly=True,
+    when={"trans": lambda attrs: not attrs["no_trans"]},
+    outputs=("output", "top_count"),
+    visible=1,
+    hint="deformablepsroipooling",
+)
 def deformable_psroi_pooling(
     data: jax.Array,
     rois: jax.Array,

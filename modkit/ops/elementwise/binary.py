@@ -88,10 +88,13 @@ for _name, _fn, _doc in (
 
 
 @op(
-    "add_n", precision="alike",
-    aliases=("ElementWiseSum", "_sparse_ElementWiseSum", "_sparse_add_n"), variadic="num_args",
-    same_shape=True, elementwise=True,
-)  # fmt: skip
+    "add_n",
+    precision="alike",
+    aliases=("ElementWiseSum", "_sparse_ElementWiseSum", "_sparse_add_n"),
+    variadic="num_args",
+    same_shape=True,
+    elementwise=True,
+)
 def add_n(*args: Any) -> Any:
     """The sum of all inputs, which are of one shape and type."""
     check_types("add_n", *args)

@@ -88,9 +88,13 @@ def _multicast_names(attrs: Given) -> Sequence[str]:
 
 
 @op(
-    "amp_multicast", precision="float32", variadic="num_outputs", outputs=_multicast_names,
-    partial=_multicast_partial, dtypes=_multicast_types,
-)  # fmt: skip
+    "amp_multicast",
+    precision="float32",
+    variadic="num_outputs",
+    outputs=_multicast_names,
+    partial=_multicast_partial,
+    dtypes=_multicast_types,
+)
 def amp_multicast(*data: Any, cast_narrow: bool = False) -> Any:
     """Inputs of 16 and 32 bits as one type, the widest or the narrowest; others as they are."""
     common = _multicast_type([str(x.dtype) for x in data], cast_narrow)

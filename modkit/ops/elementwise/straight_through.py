@@ -36,21 +36,27 @@ def _round(data: Any) -> Any:
 
 
 unary(
-    "_contrib_round_ste", _round,
+    "_contrib_round_ste",
+    _round,
     "the nearest whole number, halves away from zero, with the gradient of ``data`` itself",
-    aliases=("_sparse__contrib_round_ste",), precision="float32",
-)  # fmt: skip
+    aliases=("_sparse__contrib_round_ste",),
+    precision="float32",
+)
 unary(
-    "_contrib_sign_ste", lambda data: _straight(sign(data), data),
+    "_contrib_sign_ste",
+    lambda data: _straight(sign(data), data),
     "-1, 0 or 1; 0 for NaN; with the gradient of ``data`` itself",
-    aliases=("_sparse__contrib_sign_ste",), precision="float32",
-)  # fmt: skip
+    aliases=("_sparse__contrib_sign_ste",),
+    precision="float32",
+)
 
 
 @op(
-    "_contrib_gradientmultiplier", precision="float32", same_shape=True,
+    "_contrib_gradientmultiplier",
+    precision="float32",
+    same_shape=True,
     inert={"is_int": (bool, True)},
-)  # fmt: skip
+)
 def gradientmultiplier(data: Any, *, scalar: float = 1.0) -> Any:
     """``data`` itself, with ``scalar`` times its gradient; a negative one reverses it."""
     return data if is_whole(data.dtype) else _straight(data, data * scalar)

@@ -166,9 +166,13 @@ for _rows in (_MATH, _EXACT, _PIECEWISE_CONSTANT):
         if _rows is _MATH:
             _fn = in_float(_fn, rounds=_name in _ROUNDED)
         unary(
-            _name, _number(_fn, _name), _doc, aliases=_sparse_name(_name), precision=_precision,
+            _name,
+            _number(_fn, _name),
+            _doc,
+            aliases=_sparse_name(_name),
+            precision=_precision,
             loss=_rows is _PIECEWISE_CONSTANT,
-        )  # fmt: skip
+        )
 
 
 @op("hard_sigmoid", precision="through", same_shape=True)
@@ -222,9 +226,13 @@ def quadratic(data: Any, *, a: float = 0.0, b: float = 0.0, c: float = 0.0) -> A
 
 unary("_copy", jnp.asarray, "the array itself", aliases=("identity",), precision="through")
 unary(
-    "BlockGrad", jax.lax.stop_gradient, "the array itself, through which no gradient flows back",
-    aliases=("stop_gradient", "_sparse_stop_gradient"), loss=True, precision="through",
-)  # fmt: skip
+    "BlockGrad",
+    jax.lax.stop_gradient,
+    "the array itself, through which no gradient flows back",
+    aliases=("stop_gradient", "_sparse_stop_gradient"),
+    loss=True,
+    precision="through",
+)
 
 
 def _bound(value: Any, dtype: Any) -> jax.Array:

@@ -29,9 +29,11 @@ def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
 
 
 @op(
-    "_contrib_count_sketch", precision="float32", partial=_partial,
+    "_contrib_count_sketch",
+    precision="float32",
+    partial=_partial,
     inert={"processing_batch_size": (int, 32)},
-)  # fmt: skip
+)
 def count_sketch(data: Any, h: Any, s: Any, *, out_dim: Size) -> Any:
     """The count sketch ``y_j = Σ_{i: h_i = j} s_i x_i`` (Charikar, Chen and Farach-Colton, 2002).
 

@@ -39,9 +39,13 @@ def _dot_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> R
 
 
 @op(
-    "dot", precision=("lhs", "rhs"), costly=True, aliases=("_sparse_dot",), partial=_dot_partial,
+    "dot",
+    precision=("lhs", "rhs"),
+    costly=True,
+    aliases=("_sparse_dot",),
+    partial=_dot_partial,
     inert=_FORWARD_STYPE,
-)  # fmt: skip
+)
 def dot(
     lhs: jax.Array, rhs: jax.Array, *, transpose_a: bool = False, transpose_b: bool = False
 ) -> jax.Array:
@@ -95,9 +99,12 @@ def _batch_dot_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given
 
 
 @op(
-    "batch_dot", precision=("lhs", "rhs"), costly=True, partial=_batch_dot_partial,
+    "batch_dot",
+    precision=("lhs", "rhs"),
+    costly=True,
+    partial=_batch_dot_partial,
     inert=_FORWARD_STYPE,
-)  # fmt: skip
+)
 def batch_dot(
     lhs: jax.Array, rhs: jax.Array, *, transpose_a: bool = False, transpose_b: bool = False
 ) -> jax.Array:

@@ -50,9 +50,13 @@ def _survival(
 
 
 @op(
-    "_contrib_hawkesll", precision="float32", outputs=("output", "out_state"), partial=_partial,
-    dtypes=_dtypes, costly=True,
-)  # fmt: skip
+    "_contrib_hawkesll",
+    precision="float32",
+    outputs=("output", "out_state"),
+    partial=_partial,
+    dtypes=_dtypes,
+    costly=True,
+)
 def hawkesll(
     lda: Any,
     alpha: Any,

@@ -56,10 +56,12 @@ def make_loss_output(
 
 
 @op(
-    "IdentityAttachKLSparseReg", precision="float32",
-    params=lambda data, **_: {"moving_avg": tuple(data[1:2])}, aux=("moving_avg",),
+    "IdentityAttachKLSparseReg",
+    precision="float32",
+    params=lambda data, **_: {"moving_avg": tuple(data[1:2])},
+    aux=("moving_avg",),
     own_gradient=True,
-)  # fmt: skip
+)
 def identity_attach_kl_sparse_reg(
     data: jax.Array,
     moving_avg: jax.Array,
@@ -107,9 +109,14 @@ def identity_attach_kl_sparse_reg(
 
 
 @op(
-    "make_loss", precision="float32", aliases=("_sparse_make_loss",), outputs=("loss",),
-    same_shape=True, loss=True, own_gradient=True,
-)  # fmt: skip
+    "make_loss",
+    precision="float32",
+    aliases=("_sparse_make_loss",),
+    outputs=("loss",),
+    same_shape=True,
+    loss=True,
+    own_gradient=True,
+)
 def make_loss(data: Any) -> Any:
     """``data`` as a loss to be minimised: its gradient is 1, whatever follows it."""
     if is_whole(data.dtype):

@@ -114,9 +114,14 @@ def _dtypes(ins: Any, _attrs: Any) -> tuple[list[Any], list[Any]]:
 
 
 @op(
-    "SoftmaxOutput", precision="float32", aliases=("Softmax",), partial=_partial, dtypes=_dtypes,
-    loss=True, own_gradient=True,
-)  # fmt: skip
+    "SoftmaxOutput",
+    precision="float32",
+    aliases=("Softmax",),
+    partial=_partial,
+    dtypes=_dtypes,
+    loss=True,
+    own_gradient=True,
+)
 def softmax_output(
     data: jax.Array,
     label: jax.Array,

@@ -27,10 +27,13 @@ def _hinge_gradient(
 
 
 @op(
-    "SVMOutput", precision="float32",
+    "SVMOutput",
+    precision="float32",
     params=lambda data, **_: {"label": tuple(data[:-1])} if len(data) > 1 else {},
-    dtypes=label_like_data, loss=True, own_gradient=True,
-)  # fmt: skip
+    dtypes=label_like_data,
+    loss=True,
+    own_gradient=True,
+)
 def svm_output(
     data: jax.Array,
     label: jax.Array,

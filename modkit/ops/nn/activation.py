@@ -74,11 +74,14 @@ def _leaky_channels_last(attrs: Any) -> Callable[..., Any] | None:
 
 
 @op(
-    "LeakyReLU", precision="through", input_init={"gamma": '["Constant", {"value": 0.25}]'},
+    "LeakyReLU",
+    precision="through",
+    input_init={"gamma": '["Constant", {"value": 0.25}]'},
     when={"gamma": lambda attrs: attrs["act_type"] == "prelu"},
     outputs=lambda attrs: ("output", "mask") if attrs["act_type"] == "rrelu" else ("output",),
-    partial=_leaky_partial, channels_last=_leaky_channels_last,
-)  # fmt: skip
+    partial=_leaky_partial,
+    channels_last=_leaky_channels_last,
+)
 def leaky_relu(
     data: jax.Array,
     gamma: jax.Array | None = None,

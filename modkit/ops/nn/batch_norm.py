@@ -192,9 +192,11 @@ def _channels_last(_attrs: Given) -> Callable[..., Any]:
 
 
 @_schema(
-    "BatchNorm", like=_Settings, inert={"cudnn_off": (bool, False), **_CALIBRATION},
+    "BatchNorm",
+    like=_Settings,
+    inert={"cudnn_off": (bool, False), **_CALIBRATION},
     channels_last=_channels_last,
-)  # fmt: skip
+)
 def batch_norm(  # noqa: D417 - the settings
     data: jax.Array,
     gamma: jax.Array,
@@ -240,9 +242,11 @@ def batch_norm(  # noqa: D417 - the settings
 
 
 @_schema(
-    "_contrib_BatchNormWithReLU", hint="batchnormwithrelu", like=batch_norm,
+    "_contrib_BatchNormWithReLU",
+    hint="batchnormwithrelu",
+    like=batch_norm,
     inert={"cudnn_off": (bool, False), **_CALIBRATION},
-)  # fmt: skip
+)
 def batch_norm_with_relu(**given: Any) -> Any:
     """`BatchNorm`, and ``max(y, 0)`` of its result.
 
@@ -277,9 +281,12 @@ def batch_norm_v1(
 
 
 @_schema(
-    "_contrib_SyncBatchNorm", like=_Settings, costly=True, hint="syncbatchnorm",
+    "_contrib_SyncBatchNorm",
+    like=_Settings,
+    costly=True,
+    hint="syncbatchnorm",
     inert={"key": (str, "")},
-)  # fmt: skip
+)
 def sync_batch_norm(  # noqa: D417 - the settings
     data: jax.Array,
     gamma: jax.Array,

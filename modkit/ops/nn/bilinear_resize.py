@@ -60,9 +60,13 @@ def _interpolation(size: int, count: int, *, align_corners: bool) -> np.ndarray:
 
 
 @op(
-    "_contrib_BilinearResize2D", precision="float32", costly=True, dtypes=first_decides,
-    hint="bilinearresize2d", when={"like": lambda attrs: attrs["mode"] == "like"},
-)  # fmt: skip
+    "_contrib_BilinearResize2D",
+    precision="float32",
+    costly=True,
+    dtypes=first_decides,
+    hint="bilinearresize2d",
+    when={"like": lambda attrs: attrs["mode"] == "like"},
+)
 def bilinear_resize(
     data: jax.Array,
     like: jax.Array | None = None,

@@ -103,10 +103,14 @@ def deconvolution_by(
 
 
 @op(
-    "Deconvolution", precision=("data", "weight"), costly=True, slow_in_loops=True,
-    params=_deconv_params, when={"bias": lambda attrs: not attrs["no_bias"]},
+    "Deconvolution",
+    precision=("data", "weight"),
+    costly=True,
+    slow_in_loops=True,
+    params=_deconv_params,
+    when={"bias": lambda attrs: not attrs["no_bias"]},
     inert=INERT | {"workspace": (int, 512, "no_bias")},
-)  # fmt: skip
+)
 def deconvolution(
     data: jax.Array,
     weight: jax.Array,

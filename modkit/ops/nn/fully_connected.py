@@ -19,10 +19,13 @@ def _dense_params(data: Shape, *, num_hidden: int, flatten: bool, **_: Any) -> M
 
 
 @op(
-    "FullyConnected", precision=("data", "weight"), costly=True,
-    aliases=("_sparse_FullyConnected",), params=_dense_params,
+    "FullyConnected",
+    precision=("data", "weight"),
+    costly=True,
+    aliases=("_sparse_FullyConnected",),
+    params=_dense_params,
     when={"bias": lambda attrs: not attrs["no_bias"]},
-)  # fmt: skip
+)
 def fully_connected(
     data: jax.Array,
     weight: jax.Array,

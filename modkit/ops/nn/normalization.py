@@ -32,9 +32,12 @@ def _layer_params(data: Shape, *, axis: int, **_: Any) -> Mapping[str, Shape]:
 
 
 @op(
-    "LayerNorm", precision="through", params=_layer_params, outputs=("output", "mean", "std"),
+    "LayerNorm",
+    precision="through",
+    params=_layer_params,
+    outputs=("output", "mean", "std"),
     visible=_statistics_visible,
-)  # fmt: skip
+)
 def layer_norm(
     data: jax.Array,
     gamma: jax.Array,
@@ -81,9 +84,12 @@ def _group_params(data: Shape, *, num_groups: int, **_: Any) -> Mapping[str, Sha
 
 
 @op(
-    "GroupNorm", precision="through", params=_group_params, outputs=("output", "mean", "std"),
+    "GroupNorm",
+    precision="through",
+    params=_group_params,
+    outputs=("output", "mean", "std"),
     visible=_statistics_visible,
-)  # fmt: skip
+)
 def group_norm(
     data: jax.Array,
     gamma: jax.Array,

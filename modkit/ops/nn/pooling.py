@@ -123,9 +123,12 @@ def _channels_last(attrs: Given) -> Callable[..., Any] | None:
 
 
 @op(
-    "Pooling", precision="through", like=PoolingSettings,
-    inert={"cudnn_off": (bool, False, "pooling_convention")}, channels_last=_channels_last,
-)  # fmt: skip
+    "Pooling",
+    precision="through",
+    like=PoolingSettings,
+    inert={"cudnn_off": (bool, False, "pooling_convention")},
+    channels_last=_channels_last,
+)
 def pooling(data: jax.Array, **given: Any) -> jax.Array:  # noqa: D417 - the settings
     """The largest, mean, sum or norm of each window.
 

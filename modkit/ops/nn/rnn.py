@@ -145,10 +145,13 @@ def _params(
 
 
 @op(
-    "RNN", precision=("data", "state"), costly=True, params=_params,
+    "RNN",
+    precision=("data", "state"),
+    costly=True,
+    params=_params,
     when={"state_cell": _has_cell, "sequence_length": lambda attrs: attrs["use_sequence_length"]},
     outputs=_outputs,
-)  # fmt: skip
+)
 def rnn(
     data: jax.Array,
     parameters: jax.Array,

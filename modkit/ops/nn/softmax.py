@@ -57,9 +57,12 @@ def _softmax_params(data: Any, *, axis: int, **_: Any) -> dict[str, tuple[int, .
 
 
 @op(
-    "softmax", precision="float32", params=_softmax_params,
-    when={"length": lambda attrs: attrs["use_length"]}, dtypes=_dtypes,
-)  # fmt: skip
+    "softmax",
+    precision="float32",
+    params=_softmax_params,
+    when={"length": lambda attrs: attrs["use_length"]},
+    dtypes=_dtypes,
+)
 def softmax(
     data: jax.Array,
     length: jax.Array | None = None,
@@ -175,9 +178,11 @@ _cross_entropy.defvjp(_cross_entropy_forward, _cross_entropy_backward)
 
 
 @op(
-    "softmax_cross_entropy", precision="float32", dtypes=label_like_data,
+    "softmax_cross_entropy",
+    precision="float32",
+    dtypes=label_like_data,
     params=lambda data: {"label": (data[0],)},
-)  # fmt: skip
+)
 def softmax_cross_entropy(data: jax.Array, label: jax.Array) -> jax.Array:
     """Sum over the batch of ``-log softmax(data)[label]``.
 

@@ -31,10 +31,14 @@ def _upsampling_names(attrs: Given) -> list[str]:
 
 
 @op(
-    "UpSampling", precision="float32", input_init={"weight": '["bilinear", {}]'},
-    variadic="num_args", names=_upsampling_names, params=_upsampling_params,
+    "UpSampling",
+    precision="float32",
+    input_init={"weight": '["bilinear", {}]'},
+    variadic="num_args",
+    names=_upsampling_names,
+    params=_upsampling_params,
     inert={"workspace": (int, 512), "num_args": (int, 1)},
-)  # fmt: skip
+)
 def upsampling(
     *args: jax.Array,
     scale: Size,

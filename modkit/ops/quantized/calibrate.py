@@ -89,10 +89,14 @@ def _check_counts(arrays: Sequence[Any], _attrs: Given) -> None:
 
 
 @op(
-    "_contrib_calibrate_entropy", precision="float32", costly=True,
-    outputs=("threshold", "divergence"), dtypes=_types, hint="calibrate_entropy",
+    "_contrib_calibrate_entropy",
+    precision="float32",
+    costly=True,
+    outputs=("threshold", "divergence"),
+    dtypes=_types,
+    hint="calibrate_entropy",
     check_values=_check_counts,
-)  # fmt: skip
+)
 def calibrate_entropy(
     hist: jax.Array, hist_edges: jax.Array, *, num_quantized_bins: Size = 255
 ) -> tuple[jax.Array, jax.Array]:

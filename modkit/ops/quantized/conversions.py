@@ -64,9 +64,13 @@ def _sums_to_levels(ins: Sequence[str | None], attrs: Given) -> Inferred:
 
 
 @op(
-    "_contrib_quantize", precision="float32", params=_range_params, outputs=_THREE,
-    dtypes=_floats_to_levels, hint="quantize",
-)  # fmt: skip
+    "_contrib_quantize",
+    precision="float32",
+    params=_range_params,
+    outputs=_THREE,
+    dtypes=_floats_to_levels,
+    hint="quantize",
+)
 def quantize(
     data: jax.Array,
     min_range: jax.Array,
@@ -96,9 +100,12 @@ def quantize(
 
 
 @op(
-    "_contrib_quantize_v2", precision="float32", outputs=_THREE, dtypes=_floats_to_levels,
+    "_contrib_quantize_v2",
+    precision="float32",
+    outputs=_THREE,
+    dtypes=_floats_to_levels,
     hint="quantize_v2",
-)  # fmt: skip
+)
 def quantize_v2(
     data: jax.Array,
     *,
@@ -131,9 +138,12 @@ def quantize_v2(
 
 
 @op(
-    "_contrib_dequantize", precision="float32", params=_range_params,
-    dtypes=lambda ins, attrs: ([ins[0], "float32", "float32"], ["float32"]), hint="dequantize",
-)  # fmt: skip
+    "_contrib_dequantize",
+    precision="float32",
+    params=_range_params,
+    dtypes=lambda ins, attrs: ([ins[0], "float32", "float32"], ["float32"]),
+    hint="dequantize",
+)
 def dequantize(
     data: jax.Array,
     min_range: jax.Array,
@@ -162,9 +172,13 @@ def dequantize(
 
 
 @op(
-    "_contrib_requantize", precision="float32", params=_range_params, outputs=_THREE,
-    dtypes=_sums_to_levels, hint="requantize",
-)  # fmt: skip
+    "_contrib_requantize",
+    precision="float32",
+    params=_range_params,
+    outputs=_THREE,
+    dtypes=_sums_to_levels,
+    hint="requantize",
+)
 def requantize(
     data: jax.Array,
     min_range: jax.Array,

@@ -36,9 +36,12 @@ def _range_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
 
 
 @quantized(
-    "quantized_pooling", like=PoolingSettings, params=_range_params, dtypes=_same_type,
+    "quantized_pooling",
+    like=PoolingSettings,
+    params=_range_params,
+    dtypes=_same_type,
     inert={"cudnn_off": (bool, False, "pooling_convention")},
-)  # fmt: skip
+)
 def quantized_pooling(  # noqa: D417 - the settings
     data: jax.Array, min_data: jax.Array, max_data: jax.Array, **given: Any
 ) -> Quantized:
@@ -232,9 +235,11 @@ def _embedding_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
 
 
 @quantized(
-    "quantized_embedding", params=_embedding_params, dtypes=_embedding_types,
+    "quantized_embedding",
+    params=_embedding_params,
+    dtypes=_embedding_types,
     inert={"dtype": (DType, "float32"), "sparse_grad": (bool, False)},
-)  # fmt: skip
+)
 def quantized_embedding(
     data: jax.Array,
     weight: jax.Array,

@@ -120,9 +120,14 @@ def _conv_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
 
 
 @quantized(
-    "quantized_conv", like=ConvolutionSettings, costly=True, params=_conv_params, when=_WITH_BIAS,
-    dtypes=_types, inert=INERT,
-)  # fmt: skip
+    "quantized_conv",
+    like=ConvolutionSettings,
+    costly=True,
+    params=_conv_params,
+    when=_WITH_BIAS,
+    dtypes=_types,
+    inert=INERT,
+)
 def quantized_conv(  # noqa: D417 - the settings
     data: jax.Array,
     weight: jax.Array,

@@ -100,9 +100,12 @@ def check_randint(low: int, high: int) -> None:
 
 
 @op(
-    "_random_randint", precision="float32", aliases=("random_randint",), inert=CONTEXT,
+    "_random_randint",
+    precision="float32",
+    aliases=("random_randint",),
+    inert=CONTEXT,
     dtypes=lambda ins, attrs: (list(ins), [attrs["dtype"] or "int32"]),
-)  # fmt: skip
+)
 def _random_randint(
     *,
     key: Any,
@@ -128,10 +131,12 @@ def _random_randint(
 
 
 @op(
-    "_sample_multinomial", precision="float32", aliases=("sample_multinomial",),
+    "_sample_multinomial",
+    precision="float32",
+    aliases=("sample_multinomial",),
     outputs=lambda attrs: ("output0", "output1") if attrs["get_prob"] else ("output",),
     dtypes=lambda ins, attrs: (list(ins), [attrs["dtype"], ins[0]][: 1 + attrs["get_prob"]]),
-)  # fmt: skip
+)
 def _sample_multinomial(
     data: Any,
     *,

@@ -86,17 +86,24 @@ def _mixed_phase2(*, weight: Any, weight32: Any, **rest: Any) -> Any:
 
 
 declare(
-    "lamb_update_phase2", _phase2, ("weight", "g", "r1", "r2"), _PHASE2,
+    "lamb_update_phase2",
+    _phase2,
+    ("weight", "g", "r1", "r2"),
+    _PHASE2,
     "``w ← w − lr·(r1/r2)·g``, with ``r1`` between the bounds; a bound below 0 is none.\n\n"
     "Shapes:\n"
     "    weight, g: of one shape.\n"
     "    r1, r2: (1,), the norms of both.",
     partial=_phase2_partial,
-)  # fmt: skip
+)
 declare(
-    "mp_lamb_update_phase2", _mixed_phase2, ("weight", "g", "r1", "r2", "weight32"), _PHASE2,
+    "mp_lamb_update_phase2",
+    _mixed_phase2,
+    ("weight", "g", "r1", "r2", "weight32"),
+    _PHASE2,
     "`lamb_update_phase2` on the float32 copy ``weight32`` of a 16-bit weight.\n\n"
     "Differs: MXNet documents that ``weight32`` is updated too, but leaves it as it was.",
-    partial=_phase2_partial, aux=("weight32",),
+    partial=_phase2_partial,
+    aux=("weight32",),
     dtypes=lambda ins, attrs: ([ins[0], *["float32"] * 4], [ins[0]]),
-)  # fmt: skip
+)

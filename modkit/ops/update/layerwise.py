@@ -61,9 +61,11 @@ for _name, _states in (
 
 
 @op(
-    "multi_lars", precision="float32", same_shape=True,
+    "multi_lars",
+    precision="float32",
+    same_shape=True,
     dtypes=lambda ins, attrs: (["float32"] * len(ins), ["float32"]),
-)  # fmt: skip
+)
 def multi_lars(
     lrs: Any,
     weights_sum_sq: Any,
@@ -111,10 +113,14 @@ one_weight(
 
 
 @op(
-    "reset_arrays", precision="float32", variadic="num_arrays",
-    names=lambda attrs: [f"data_{i}" for i in range(attrs["num_arrays"])], aux=("data",),
-    outputs=(), dtypes=lambda ins, attrs: (list(ins), []),
-)  # fmt: skip
+    "reset_arrays",
+    precision="float32",
+    variadic="num_arrays",
+    names=lambda attrs: [f"data_{i}" for i in range(attrs["num_arrays"])],
+    aux=("data",),
+    outputs=(),
+    dtypes=lambda ins, attrs: (list(ins), []),
+)
 def reset_arrays(*data: Any) -> Any:
     """Write zeros into all arrays, in place; it has no outputs."""
     return (), {f"data_{i}": jnp.zeros_like(array) for i, array in enumerate(data)}
