@@ -78,8 +78,7 @@ class BucketingModule(BaseModule):
         super().__init__(logger)
         if default_bucket_key is None:
             raise MissingBucketError("BucketingModule: default_bucket_key is missing")
-        self._sym_gen = sym_gen
-        self._default_bucket_key = default_bucket_key
+        self._sym_gen, self._default_bucket_key = sym_gen, default_bucket_key
         self._context = cpu() if context is None else context
         self._work_load_list = work_load_list
         self._fixed_param_names = list(fixed_param_names or [])
