@@ -184,9 +184,7 @@ class Speedometer:
     def __init__(self, batch_size: int, frequent: int = 50, auto_reset: bool = True):
         if not frequent:
             raise ParameterError("Speedometer: frequent: got 0, expected 1 batch or more")
-        self.batch_size = batch_size
-        self.frequent = frequent
-        self.auto_reset = auto_reset
+        self.batch_size, self.frequent, self.auto_reset = batch_size, frequent, auto_reset
         self.init = False
         self.tic = 0.0
         self.last_count = 0

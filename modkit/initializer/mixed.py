@@ -93,8 +93,7 @@ class Load:
             raise FileFormatError(f"{source}: got arrays without names, expected names for all")
         self._source = source
         self.param = {plain_name(n): v for n, v in loaded.items()}
-        self.default_init = default_init
-        self.verbose = verbose
+        self.default_init, self.verbose = default_init, verbose
 
     def __repr__(self) -> str:
         return f"Load({self._source}, {len(self.param)} arrays, {self.default_init!r})"

@@ -31,17 +31,7 @@ def training_sources(
     sample_weight: Any,
     class_weight: Any,
 ) -> tuple[Any, Any]:
-    """Iterators over the training data and the validation data, which may be ``None``.
-
-    Args:
-        train: ``train_data`` of `fit`.
-        held_out: ``eval_data`` of `fit`.
-        names: the inputs and labels of the network.
-        batch_size: of `fit`, as all that follow.
-        shuffle: whether arrays are visited in random order; default yes.
-        validation_split: share of arrays that is held out.
-        sample_weight: a weight for each sample.
-        class_weight: weights by class.
+    """Iterators over ``train_data`` and ``eval_data`` of `fit`, made by its other arguments.
 
     Raises:
         ParameterError: an argument for arrays with other data, or two kinds of validation data.

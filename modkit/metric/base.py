@@ -48,8 +48,7 @@ class EvalMetric(ChecksArguments):
         **kwargs: Any,
     ):
         self.name = str(name)
-        self.output_names = output_names
-        self.label_names = label_names
+        self.output_names, self.label_names = output_names, label_names
         self._has_global_stats = kwargs.pop("has_global_stats", False)
         self._kwargs = kwargs
         self.reset()

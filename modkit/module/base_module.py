@@ -38,6 +38,7 @@ from modkit.metric import EvalMetric
 from modkit.module.accumulation import Accumulated
 from modkit.module.argument_checks import as_list, check_epochs, check_functions, check_row_ids
 from modkit.module.data_checks import warn_of_repeats
+from modkit.module.optimizer_setup import kept_optimizer
 from modkit.module.parameters import Params, averaged, check_given
 from modkit.module.steps_per_call import Chunks, Sums, in_step, steps_at_once
 from modkit.module.typing import (
@@ -66,6 +67,7 @@ class BaseModule:
 
     _can_add_up: ClassVar[bool] = False
     _keeps_missing: ClassVar[bool] = False  # see `set_params`
+    _warns_of_kept: ClassVar[bool] = True  # where `init_params` leaves values as they are
 
     def __init__(self, logger: Any = logging):
         if isinstance(logger, str):  # other values fail when `fit` logs, as in MXNet
@@ -649,6 +651,49 @@ class BaseModule:
 
     # ── Parameters ──────────────────────────────────────────────────────────────────────────
 
+    @check_keywords
+    def init_params(
+        self,
+        initializer: Initializer | str | None = Uniform(0.01),  # noqa: B008 - holds no state
+        arg_params: Params | None = None,
+        aux_params: Params | None = None,
+        allow_missing: bool = False,
+        force_init: bool = False,
+        allow_extra: bool = False,
+    ) -> None:
+        """Give every parameter and auxiliary state a value.
+
+        Args:
+            initializer: for those that are not given.
+            arg_params: values of parameters by name.
+            aux_params: values of auxiliary states by name.
+            allow_missing: let ``initializer`` fill in what ``arg_params`` lacks, if it is given.
+            force_init: also if initialised already.
+            allow_extra: pass over names that the network lacks without a warning.
+
+        Raises:
+            RuntimeError: a parameter is missing, and ``allow_missing`` is not set.
+            ShapeError: a value of another shape.
+
+        Differs: extra names are a warning without ``allow_extra``; MXNet ignores them in silence.
+        """
+        if self.params_initialized and not force_init and not self._warns_of_kept:
+            return
+        if self._keeps_params("init_params", force_init):
+            return
+        self._need("init_params()")
+        self._init_params(
+            initializer, arg_params, aux_params, allow_missing, force_init, allow_extra
+        )
+        self.params_initialized = True
+
+    def _init_params(
+        self, initializer: Any, args: Any, auxs: Any, allow_missing: bool, force_init: bool,
+        allow_extra: bool, /,
+    ) -> None:  # fmt: skip
+        """Give every parameter a value, in a bound module."""
+        raise NotImplementedError
+
     def set_params(
         self,
         arg_params: Params | None,
@@ -700,6 +745,57 @@ class BaseModule:
             FileFormatError: a name in it starts with neither ``arg:`` nor ``aux:``.
         """
         self.set_params(*read_params(fname))
+
+    @check_keywords
+    def init_optimizer(
+        self,
+        kvstore: KVStoreBase | str | None = "local",
+        optimizer: Optimizer | str = "sgd",
+        optimizer_params: OptimizerParams = (("learning_rate", 0.01),),
+        force_init: bool = False,
+        shard_optimizer_states: bool = False,
+    ) -> None:
+        """Make the optimizer, and the store that sums gradients.
+
+        Args:
+            kvstore: a KVStore, its name, or ``None``, with which each of several contexts trains
+                parameters of its own: `get_params` and the end of an epoch of `fit` average them.
+            optimizer: an Optimizer, its name, or an ``optax.GradientTransformation``.
+            optimizer_params: parameters of a named one. ``rescale_grad`` defaults to one over
+                the batch size.
+            force_init: also if initialised already.
+            shard_optimizer_states: keep one part of the optimizer's states on each device (of all
+                workers), in place of all of them: ZeRO stage 1 (Rajbhandari et al., 2020,
+                arXiv:1910.02054). Gradients are reduce-scattered, each device updates its part of
+                the parameters, and these are all-gathered; numbers are the same, to rounding.
+                Devices count once, so that contexts of one device have nothing to divide.
+
+        Raises:
+            NotSupportedError: gradients that are row-sparse are to be compressed, or the optimizer
+                does not update them (AdaGrad with ``wd``); or
+                ``shard_optimizer_states`` with an optimizer that updates by Python
+                code or reads more than single elements and norms (GroupAdaGrad, SGLD, optax), with
+                ``compression_params``, or with contexts that are no equal replicas.
+        """
+        self._need("init_optimizer()", params=True)
+        if self.optimizer_initialized and not force_init:
+            self._keep_optimizer(optimizer, optimizer_params, shard_optimizer_states)
+            return
+        self._init_optimizer(
+            kvstore, optimizer, optimizer_params, force_init, shard_optimizer_states
+        )
+        self.optimizer_initialized = True
+
+    def _keep_optimizer(self, optimizer: Any, params: Any, sharded: bool) -> None:
+        """Log that the optimizer stays, and what that leaves without effect."""
+        del sharded
+        self.logger.warning(kept_optimizer(self, optimizer, params))
+
+    def _init_optimizer(
+        self, kvstore: Any, optimizer: Any, params: Any, force_init: bool, sharded: bool, /
+    ) -> None:
+        """Make the optimizer of a module whose parameters have values."""
+        raise NotImplementedError
 
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
         """States that are kept from batch to batch: none here."""
@@ -776,22 +872,6 @@ class BaseModule:
         **kwargs: Any,
     ) -> None:
         """Make the arrays."""
-        raise NotImplementedError
-
-    def init_params(
-        self, initializer: Initializer | str | None = None, arg_params: Params | None = None,
-        aux_params: Params | None = None, allow_missing: bool = False, force_init: bool = False,
-        allow_extra: bool = False,
-    ) -> None:  # fmt: skip
-        """Initialise the parameters."""
-        raise NotImplementedError
-
-    def init_optimizer(
-        self, kvstore: KVStoreBase | str | None = "local", optimizer: Optimizer | str = "sgd",
-        optimizer_params: OptimizerParams = (("learning_rate", 0.01),), force_init: bool = False,
-        shard_optimizer_states: bool = False,
-    ) -> None:  # fmt: skip
-        """Make the optimizer."""
         raise NotImplementedError
 
     def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:

@@ -10,19 +10,15 @@ from modkit.checkpoint import load_params, params_path
 from modkit.constructors import check_keywords
 from modkit.context import cpu
 from modkit.errors import NotReadyError, ParameterError
-from modkit.initializer import Initializer, Uniform
-from modkit.kvstore.base import KVStoreBase
 from modkit.metric import EvalMetric
 from modkit.module.argument_checks import check_names
 from modkit.module.base_module import BaseModule
 from modkit.module.module import _PARAMS, Module
-from modkit.module.optimizer_setup import kept_optimizer
 from modkit.module.parameters import Params
-from modkit.module.typing import GradReq, InputShapes, OptimizerParams, OutGrads, RowIds
+from modkit.module.typing import GradReq, InputShapes, OutGrads, RowIds
 from modkit.monitor import Monitor
 from modkit.name import NameManager
 from modkit.ndarray import array, save
-from modkit.optimizer import Optimizer
 from modkit.symbol import load as load_symbol
 from modkit.symbol.precision import compute_type
 
@@ -62,6 +58,7 @@ class BucketingModule(BaseModule):
 
     _can_add_up: ClassVar[bool] = True
     _keeps_missing: ClassVar[bool] = True
+    _warns_of_kept: ClassVar[bool] = False
     _params_dirty = False  # see `Module`
 
     @check_keywords
@@ -81,8 +78,7 @@ class BucketingModule(BaseModule):
         super().__init__(logger)
         if default_bucket_key is None:
             raise MissingBucketError("BucketingModule: default_bucket_key is missing")
-        self._sym_gen = sym_gen
-        self._default_bucket_key = default_bucket_key
+        self._sym_gen, self._default_bucket_key = sym_gen, default_bucket_key
         self._context = cpu() if context is None else context
         self._work_load_list = work_load_list
         self._fixed_param_names = list(fixed_param_names or [])
@@ -257,23 +253,8 @@ class BucketingModule(BaseModule):
         self._need("get_params()", params=True)
         return self._default.get_params()
 
-    @check_keywords
-    def init_params(
-        self,
-        initializer: Initializer | str | None = Uniform(0.01),  # noqa: B008 - holds no state
-        arg_params: Params | None = None,
-        aux_params: Params | None = None,
-        allow_missing: bool = False,
-        force_init: bool = False,
-        allow_extra: bool = False,
-    ) -> None:
-        """See `Module.init_params`."""
-        if self.params_initialized and not force_init:
-            return
-        self._need("init_params()")
-        self._default.init_params(
-            initializer, arg_params, aux_params, allow_missing, force_init, allow_extra
-        )
+    def _init_params(self, *arguments: Any) -> None:
+        self._default.init_params(*arguments)
         self._all_initialized()
 
     def _set_given(self, args: Params | None, auxs: Params | None, allow_extra: bool) -> None:
@@ -295,27 +276,11 @@ class BucketingModule(BaseModule):
         self._need("set_states()", params=True)
         self._curr_module.set_states(states, value)
 
-    @check_keywords
-    def init_optimizer(
-        self,
-        kvstore: KVStoreBase | str | None = "local",
-        optimizer: Optimizer | str = "sgd",
-        optimizer_params: OptimizerParams = (("learning_rate", 0.01),),
-        force_init: bool = False,
-        shard_optimizer_states: bool = False,
-    ) -> None:
-        """See `Module.init_optimizer`; all buckets use the same optimizer."""
-        self._need("init_optimizer()", params=True)
-        if self.optimizer_initialized and not force_init:
-            self.logger.warning(kept_optimizer(self, optimizer, optimizer_params))
-            return
-        self._curr_module.init_optimizer(
-            kvstore, optimizer, optimizer_params, force_init, shard_optimizer_states
-        )
-        for module in self._buckets.values():
+    def _init_optimizer(self, *arguments: Any) -> None:
+        self._curr_module.init_optimizer(*arguments)
+        for module in self._buckets.values():  # which share the optimizer
             if module is not self._curr_module:
                 module.borrow_optimizer(self._curr_module)
-        self.optimizer_initialized = True
 
     def _average_states(self) -> None:
         if any(getattr(type(self), n) is not getattr(BucketingModule, n) for n in _PARAMS):

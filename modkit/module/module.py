@@ -22,11 +22,9 @@ from modkit.errors import (
     ShapeError,
 )
 from modkit.files import MissingFileError, atomic_write, parse_file
-from modkit.initializer import Initializer, Uniform
 from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
 from modkit.kvstore import KVStore
-from modkit.kvstore.base import KVStoreBase
 from modkit.metric import EvalMetric
 from modkit.module.argument_checks import (
     check_bound_names,
@@ -44,7 +42,6 @@ from modkit.module.executor_group import DataParallelExecutorGroup
 from modkit.module.optimizer_setup import (
     OptimizerSetup,
     count_epochs,
-    kept_optimizer,
     refuse_compression,
     set_up_optimizer,
     state_bytes,
@@ -63,13 +60,12 @@ from modkit.module.repr import html_of, text_of
 from modkit.module.split_batch import groups_of, names_of
 from modkit.module.steps_per_call import Sums
 from modkit.module.training_state import load_state, state_of
-from modkit.module.typing import GradReq, InputShapes, OptimizerParams, OutGrads
+from modkit.module.typing import GradReq, InputShapes, OutGrads
 from modkit.module.unfused_update import refuse_storage, update_unfused
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import accepted, x64_for
 from modkit.ops.registry import dtype_name
-from modkit.optimizer import Optimizer
 from modkit.step.bound import Pass, Update
 from modkit.step.shards import DistributedRule
 from modkit.symbol import Symbol
@@ -443,48 +439,22 @@ class Module(BaseModule):
 
     # ── Parameters ──────────────────────────────────────────────────────────────────────────
 
-    @check_keywords
-    def init_params(
-        self,
-        initializer: Initializer | str | None = Uniform(0.01),  # noqa: B008 - holds no state
-        arg_params: Params | None = None,
-        aux_params: Params | None = None,
-        allow_missing: bool = False,
-        force_init: bool = False,
-        allow_extra: bool = False,
-    ) -> None:
-        """Give every parameter and auxiliary state a value.
-
-        Args:
-            initializer: for those that are not given.
-            arg_params: values of parameters by name.
-            aux_params: values of auxiliary states by name.
-            allow_missing: let ``initializer`` fill in what ``arg_params`` lacks, if it is given.
-            force_init: also if initialised already.
-            allow_extra: pass over names that the network lacks without a warning.
-
-        Raises:
-            RuntimeError: a parameter is missing, and ``allow_missing`` is not set.
-            ShapeError: a value of another shape.
-
-        Differs: extra names are a warning without ``allow_extra``; MXNet ignores them in silence.
-        """
-        if self._keeps_params("init_params", force_init):
-            return
-        self._need("init_params()")
-        check_given(arg_params, aux_params, initializer)
+    def _init_params(
+        self, initializer: Any, args: Any, auxs: Any, allow_missing: bool, force_init: bool,
+        allow_extra: bool, /,
+    ) -> None:  # fmt: skip
+        check_given(args, auxs, initializer)
         params, attrs = self._parameters(), self._symbol.attr_dict()
         if not allow_extra:
             known = {*self._param_names, *self._aux_names}
-            warn_of_extra(params.extra(arg_params, aux_params), self._aux_names, known)
+            warn_of_extra(params.extra(args, auxs), self._aux_names, known)
         try:
-            params.init(initializer, arg_params, aux_params, attrs, allow_missing=allow_missing)
+            params.init(initializer, args, auxs, attrs, allow_missing=allow_missing)
         except ParameterError as error:
             refuse_unnamed_labels(
-                self._symbol, self._param_names, self._label_names, arg_params or {}, error
+                self._symbol, self._param_names, self._label_names, args or {}, error
             )
             raise
-        self.params_initialized = True
 
     def _parameters(self) -> Parameters:
         store = self._exec_group.store
@@ -535,66 +505,38 @@ class Module(BaseModule):
 
     # ── The optimizer ───────────────────────────────────────────────────────────────────────
 
-    @check_keywords
-    def init_optimizer(
-        self,
-        kvstore: KVStoreBase | str | None = "local",
-        optimizer: Optimizer | str = "sgd",
-        optimizer_params: OptimizerParams = (("learning_rate", 0.01),),
-        force_init: bool = False,
-        shard_optimizer_states: bool = False,
+    def _keep_optimizer(self, optimizer: Any, params: Any, sharded: bool) -> None:
+        several = len(self._devices) > 1 or self._workers is not None
+        if sharded and self._shards is None and several:
+            raise ParameterError(
+                "shard_optimizer_states: the optimizer exists, with whole states; make it "
+                "anew: init_optimizer(..., shard_optimizer_states=True, force_init=True)"
+            )
+        super()._keep_optimizer(optimizer, params, sharded)
+
+    def _init_optimizer(
+        self, kvstore: Any, optimizer: Any, params: Any, force_init: bool, sharded: bool, /
     ) -> None:
-        """Make the optimizer, and the store that sums gradients.
-
-        Args:
-            kvstore: a KVStore, its name, or ``None``, with which each of several contexts trains
-                parameters of its own: `get_params` and the end of an epoch of `fit` average them.
-            optimizer: an Optimizer, its name, or an ``optax.GradientTransformation``.
-            optimizer_params: parameters of a named one. ``rescale_grad`` defaults to one over
-                the batch size.
-            force_init: also if initialised already.
-            shard_optimizer_states: keep one part of the optimizer's states on each device (of all
-                workers), in place of all of them: ZeRO stage 1 (Rajbhandari et al., 2020,
-                arXiv:1910.02054). Gradients are reduce-scattered, each device updates its part of
-                the parameters, and these are all-gathered; numbers are the same, to rounding.
-                Devices count once, so that contexts of one device have nothing to divide.
-
-        Raises:
-            NotSupportedError: gradients that are row-sparse are to be compressed, or the optimizer
-                does not update them (AdaGrad with ``wd``); or
-                ``shard_optimizer_states`` with an optimizer that updates by Python
-                code or reads more than single elements and norms (GroupAdaGrad, SGLD, optax), with
-                ``compression_params``, or with contexts that are no equal replicas.
-        """
-        self._need("init_optimizer()", params=True)
-        if self.optimizer_initialized and not force_init:
-            several = len(self._devices) > 1 or self._workers is not None
-            if shard_optimizer_states and self._shards is None and several:
-                raise ParameterError(
-                    "shard_optimizer_states: the optimizer exists, with whole states; make it "
-                    "anew: init_optimizer(..., shard_optimizer_states=True, force_init=True)"
-                )
-            self.logger.warning(kept_optimizer(self, optimizer, optimizer_params))
-            return
+        del force_init
         if kvstore is not None and self._compression_params:
             refuse_compression(self._compression_params, self._exec_group.row_sparse_grads)
         self._forget_optimizer()
         edited = None if self._copies is None else self.get_params()[0]
         setup = set_up_optimizer(
-            kvstore, optimizer, optimizer_params, symbol=self._symbol,
+            kvstore, optimizer, params, symbol=self._symbol,
             params=dict(zip(self._param_names, self._weights(self._param_names), strict=True)),
             batch_size=self._exec_group.batch_size, device_count=len(self._context),
             trained=self._exec_group.trained,
             compression_params=self._compression_params,
             facts={
-                "shard_optimizer_states": bool(shard_optimizer_states),
+                "shard_optimizer_states": bool(sharded),
                 "devices": len(self._devices),
                 **{f"input {d.name}": f"shape {tuple(d.shape)}, {dtype_name(d.dtype)}"
                    for d in self._bound_for if not self._is_bucket},
             },
         )  # fmt: skip
         setup.optimizer._check_rows(sorted(self._exec_group.row_sparse_grads))
-        if shard_optimizer_states:
+        if sharded:
             setup = with_shards(setup, self._exec_group.store.home, self._compression_params)
         self._set_optimizer(setup)
         self._follow_store()

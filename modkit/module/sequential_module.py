@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, ClassVar
 
 from modkit.constructors import check_keywords
 from modkit.errors import NotReadyError, ParameterError
-from modkit.initializer import Initializer, Uniform
 from modkit.io import DataBatch, DataDesc
-from modkit.kvstore.base import KVStoreBase
 from modkit.metric import EvalMetric
 from modkit.module.base_module import BaseModule
-from modkit.module.optimizer_setup import kept_optimizer
-from modkit.module.parameters import Params, warn_of_extra
-from modkit.module.typing import GradReq, InputShapes, OptimizerParams, OutGrads
+from modkit.module.parameters import warn_of_extra
+from modkit.module.typing import GradReq, InputShapes, OutGrads
 from modkit.monitor import Monitor
-from modkit.optimizer import Optimizer
 
 
 class SequentialModule(BaseModule):
@@ -37,6 +33,8 @@ class SequentialModule(BaseModule):
     >>> module.predict(data).shape
     (6, 3)
     """
+
+    _warns_of_kept: ClassVar[bool] = False
 
     META_TAKE_LABELS = "take_labels"
     META_AUTO_WIRING = "auto_wiring"
@@ -117,27 +115,13 @@ class SequentialModule(BaseModule):
             auxs |= own_auxs
         return args, auxs
 
-    @check_keywords
-    def init_params(
-        self,
-        initializer: Initializer | str | None = Uniform(0.01),  # noqa: B008 - holds no state
-        arg_params: Params | None = None,
-        aux_params: Params | None = None,
-        allow_missing: bool = False,
-        force_init: bool = False,
-        allow_extra: bool = False,
-    ) -> None:
-        """See `Module.init_params`.
-
-        Raises:
-            ParameterError: two modules have a parameter of one name.
-        """
-        if self.params_initialized and not force_init:
-            return
-        self._need("init_params()")
+    def _init_params(
+        self, initializer: Any, args: Any, auxs: Any, allow_missing: bool, force_init: bool,
+        allow_extra: bool, /,
+    ) -> None:  # fmt: skip
         for module in self._modules:  # each of them passes over the names of the others
             module.init_params(
-                initializer=initializer, arg_params=arg_params, aux_params=aux_params,
+                initializer=initializer, arg_params=args, aux_params=auxs,
                 allow_missing=allow_missing, force_init=force_init, allow_extra=True,
             )  # fmt: skip
         seen: dict[str, int] = {}
@@ -151,10 +135,7 @@ class SequentialModule(BaseModule):
                         )
                     seen[name] = place
         if not allow_extra:
-            warn_of_extra(
-                [n for n in {**(arg_params or {}), **(aux_params or {})} if n not in seen]
-            )
-        self.params_initialized = True
+            warn_of_extra([n for n in {**(args or {}), **(auxs or {})} if n not in seen])
 
     @check_keywords
     def bind(
@@ -200,27 +181,16 @@ class SequentialModule(BaseModule):
             shapes = module.output_shapes
         self._label_shapes = label_shapes if labels_taken else None
 
-    @check_keywords
-    def init_optimizer(
-        self,
-        kvstore: KVStoreBase | str | None = "local",
-        optimizer: Optimizer | str = "sgd",
-        optimizer_params: OptimizerParams = (("learning_rate", 0.01),),
-        force_init: bool = False,
-        shard_optimizer_states: bool = False,
+    def _init_optimizer(
+        self, kvstore: Any, optimizer: Any, params: Any, force_init: bool, sharded: bool, /
     ) -> None:
-        """See `Module.init_optimizer`."""
-        self._need("init_optimizer()", params=True)
-        if self.optimizer_initialized and not force_init:
-            self.logger.warning(kept_optimizer(self, optimizer, optimizer_params))
-            return
-        sharded = {"shard_optimizer_states": True} if shard_optimizer_states else {}
+        # Only if given: a user's own init_optimizer has MXNet's parameters.
+        given = {"shard_optimizer_states": True} if sharded else {}
         for module in self._modules:
             module.init_optimizer(
-                kvstore=kvstore, optimizer=optimizer, optimizer_params=optimizer_params,
-                force_init=force_init, **sharded,
+                kvstore=kvstore, optimizer=optimizer, optimizer_params=params,
+                force_init=force_init, **given,
             )  # fmt: skip
-        self.optimizer_initialized = True
 
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
         """Run a batch through all modules."""

@@ -8,7 +8,7 @@ import html
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -95,6 +95,26 @@ def from_dense(stype: str) -> Callable[[Callable[[NDArray], Any]], Callable[[NDA
         return convert
 
     return register
+
+
+def _operator(name: str, scalar_name: str) -> Callable[[NDArray, Any], NDArray]:
+    """The method of a Python operator; see `_binary`."""
+    return lambda self, other: _binary(self, other, name, scalar_name)
+
+
+def _inplace(name: str, scalar_name: str) -> Callable[[NDArray, Any], NDArray]:
+    def inplace(self: NDArray, other: Any) -> Any:
+        if modes.recording:
+            check_writable(self)
+        result = _binary(self, other, name, scalar_name)
+        if result is NotImplemented:
+            return result
+        if modes.recording:
+            check_constant(result)
+        self._set(result)
+        return self
+
+    return inplace
 
 
 class NDArray(Methods):
@@ -694,14 +714,23 @@ class NDArray(Methods):
 
     # ── Arithmetic ──────────────────────────────────────────────────────────────────────────
 
-    if TYPE_CHECKING:  # installed below, from a table
-
-        def _with(self, other: Any) -> NDArray: ...
-
-        __add__ = __radd__ = __iadd__ = __sub__ = __rsub__ = __isub__ = _with
-        __mul__ = __rmul__ = __imul__ = __truediv__ = __rtruediv__ = __itruediv__ = _with
-        __mod__ = __rmod__ = __imod__ = __pow__ = __rpow__ = _with
-        __gt__ = __ge__ = __lt__ = __le__ = _with
+    __add__ = __radd__ = _operator("add", "plus")
+    __iadd__ = _inplace("add", "plus")
+    __sub__, __rsub__ = _operator("sub", "minus"), _operator("sub", "rminus")
+    __isub__ = _inplace("sub", "minus")
+    __mul__ = __rmul__ = _operator("mul", "mul")
+    __imul__ = _inplace("mul", "mul")
+    __truediv__ = __div__ = _operator("div", "div")
+    __rtruediv__ = __rdiv__ = _operator("div", "rdiv")
+    __itruediv__ = __idiv__ = _inplace("div", "div")
+    __mod__, __rmod__ = _operator("mod", "mod"), _operator("mod", "rmod")
+    __imod__ = _inplace("mod", "mod")
+    # As in MXNet there is no __ipow__.
+    __pow__, __rpow__ = _operator("power", "power"), _operator("power", "rpower")
+    __gt__ = _operator("greater", "greater")
+    __ge__ = _operator("greater_equal", "greater_equal")
+    __lt__ = _operator("lesser", "lesser")
+    __le__ = _operator("lesser_equal", "lesser_equal")
 
     def __neg__(self) -> NDArray:
         return self * -1.0
@@ -754,45 +783,6 @@ def _binary(array: NDArray, other: Any, name: str, scalar_name: str) -> Any:
 
 _REVERSIBLE = {"minus", "div", "mod", "power"}
 _ELEMENTWISE = {"add", "sub", "mul", "div"}
-
-_OPERATORS: dict[str, tuple[str, str]] = {
-    "add": ("add", "plus"), "radd": ("add", "plus"),
-    "sub": ("sub", "minus"), "rsub": ("sub", "rminus"),
-    "mul": ("mul", "mul"), "rmul": ("mul", "mul"),
-    "truediv": ("div", "div"), "rtruediv": ("div", "rdiv"),
-    "div": ("div", "div"), "rdiv": ("div", "rdiv"),
-    "mod": ("mod", "mod"), "rmod": ("mod", "rmod"),
-    "pow": ("power", "power"), "rpow": ("power", "rpower"),
-    "gt": ("greater", "greater"), "ge": ("greater_equal", "greater_equal"),
-    "lt": ("lesser", "lesser"), "le": ("lesser_equal", "lesser_equal"),
-}  # fmt: skip
-
-
-def _install_operators() -> None:
-    def make(name: str, scalar_name: str) -> Callable[[NDArray, Any], Any]:
-        return lambda self, other: _binary(self, other, name, scalar_name)
-
-    def make_inplace(name: str, scalar_name: str) -> Callable[[NDArray, Any], Any]:
-        def inplace(self: NDArray, other: Any) -> Any:
-            if modes.recording:
-                check_writable(self)
-            result = _binary(self, other, name, scalar_name)
-            if result is NotImplemented:
-                return result
-            if modes.recording:
-                check_constant(result)
-            self._set(result)
-            return self
-
-        return inplace
-
-    for python_name, names in _OPERATORS.items():
-        setattr(NDArray, f"__{python_name}__", make(*names))
-    for python_name in ("add", "sub", "mul", "truediv", "div", "mod"):  # no __ipow__ in MXNet
-        setattr(NDArray, f"__i{python_name}__", make_inplace(*_OPERATORS[python_name]))
-
-
-_install_operators()
 
 
 def _install_fluent() -> None:

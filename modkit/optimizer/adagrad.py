@@ -117,8 +117,7 @@ class AdaDelta(RuleOptimizer):
 
     def __init__(self, rho: float = 0.90, epsilon: float = 1e-5, **kwargs: Any):
         super().__init__(**kwargs)
-        self.rho = rho
-        self.epsilon = epsilon
+        self.rho, self.epsilon = rho, epsilon
 
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""
@@ -181,10 +180,7 @@ class RMSProp(RuleOptimizer):
         **kwargs: Any,
     ):
         super().__init__(learning_rate=learning_rate, **kwargs)
-        self.gamma1 = gamma1
-        self.gamma2 = gamma2
-        self.centered = centered
-        self.epsilon = epsilon
+        self.gamma1, self.gamma2, self.centered, self.epsilon = gamma1, gamma2, centered, epsilon
         self.clip_weights = clip_weights
 
     def rule(self) -> UpdateRule:
@@ -244,8 +240,7 @@ class Ftrl(RuleOptimizer):
         **kwargs: Any,
     ):
         super().__init__(learning_rate=learning_rate, **kwargs)
-        self.lamda1 = lamda1
-        self.beta = beta
+        self.lamda1, self.beta = lamda1, beta
 
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""

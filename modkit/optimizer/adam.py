@@ -60,10 +60,7 @@ class Adam(RuleOptimizer):
         **kwargs: Any,
     ):
         super().__init__(learning_rate=learning_rate, **kwargs)
-        self.beta1 = beta1
-        self.beta2 = beta2
-        self.epsilon = epsilon
-        self.lazy_update = lazy_update
+        self.beta1, self.beta2, self.epsilon, self.lazy_update = beta1, beta2, epsilon, lazy_update
 
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""
@@ -129,8 +126,7 @@ class Adamax(RuleOptimizer):
         **kwargs: Any,
     ):
         super().__init__(learning_rate=learning_rate, **kwargs)
-        self.beta1 = beta1
-        self.beta2 = beta2
+        self.beta1, self.beta2 = beta1, beta2
 
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""
@@ -205,9 +201,7 @@ class Nadam(RuleOptimizer):
         **kwargs: Any,
     ):
         super().__init__(learning_rate=learning_rate, **kwargs)
-        self.beta1 = beta1
-        self.beta2 = beta2
-        self.epsilon = epsilon
+        self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
         self.schedule_decay = schedule_decay
         self.m_schedule = 1.0
 
@@ -268,9 +262,7 @@ class FTML(RuleOptimizer):
         self, beta1: float = 0.6, beta2: float = 0.999, epsilon: float = 1e-8, **kwargs: Any
     ):
         super().__init__(**kwargs)
-        self.beta1 = beta1
-        self.beta2 = beta2
-        self.epsilon = epsilon
+        self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
 
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""

@@ -82,12 +82,8 @@ class LAMB(RuleOptimizer):
         **kwargs: Any,
     ):
         super().__init__(learning_rate=learning_rate, **kwargs)
-        self.beta1 = beta1
-        self.beta2 = beta2
-        self.epsilon = epsilon
-        self.lower_bound = lower_bound
-        self.upper_bound = upper_bound
-        self.bias_correction = bias_correction
+        self.beta1, self.beta2, self.epsilon, self.lower_bound = beta1, beta2, epsilon, lower_bound
+        self.upper_bound, self.bias_correction = upper_bound, bias_correction
         self.aggregate_num = 45
 
     def rule(self) -> UpdateRule:
@@ -180,12 +176,10 @@ class LARS(RuleOptimizer):
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
-        self.momentum = momentum
-        self.momentum_correction = momentum_correction
+        self.momentum, self.momentum_correction = momentum, momentum_correction
         self.lazy_update = lazy_update
         self.aggregate_num = 4
-        self.eta = eta
-        self.eps = eps
+        self.eta, self.eps = eta, eps
         self.skip = 0
         self.last_lr: float | None = None
         self.cur_lr: float | None = None

@@ -90,10 +90,8 @@ class LBSGD(RuleOptimizer):
             "(Batch_scale=%f, warmup_epochs=%d, warmup_strategy=%s, updates_per_epoch=%d)",
             batch_scale, warmup_epochs, warmup_strategy, updates_per_epoch,
         )  # fmt: skip
-        self.momentum = momentum
-        self.warmup_strategy = warmup_strategy
-        self.warmup_epochs = warmup_epochs
-        self.batch_scale = batch_scale
+        self.momentum, self.warmup_strategy = momentum, warmup_strategy
+        self.warmup_epochs, self.batch_scale = warmup_epochs, batch_scale
         self.updates_per_epoch = updates_per_epoch
         self.init_updates = begin_epoch * updates_per_epoch
         self.num_epochs = num_epochs

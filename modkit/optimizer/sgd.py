@@ -70,8 +70,7 @@ class SGD(RuleOptimizer):
 
     def __init__(self, momentum: float = 0.0, lazy_update: bool = True, **kwargs: Any):
         super().__init__(**kwargs)
-        self.momentum = momentum
-        self.lazy_update = lazy_update
+        self.momentum, self.lazy_update = momentum, lazy_update
         self.aggregate_num = 4
 
     def rule(self) -> UpdateRule:
@@ -197,8 +196,7 @@ class Signum(RuleOptimizer):
         **kwargs: Any,
     ):
         super().__init__(learning_rate=learning_rate, **kwargs)
-        self.momentum = momentum
-        self.wd_lh = wd_lh
+        self.momentum, self.wd_lh = momentum, wd_lh
 
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""

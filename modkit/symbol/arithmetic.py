@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Number
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from modkit.errors import NotImplementedForSymbol, ParameterError
+
+A = TypeVar("A", bound="Arithmetic")
+
+
+def _binary(
+    op_name: str, called: str, scalar: str, scalar_called: str, *, reverse: bool = False
+) -> Callable[[A, Any], A]:
+    """The method of an operator on two symbols, or on a symbol and a number."""
+
+    def method(self: A, other: Any) -> A:
+        if isinstance(other, Arithmetic):
+            return self._call(op_name, called, *((other, self) if reverse else (self, other)))
+        return self._scalar(other, scalar, scalar_called)
+
+    return method
+
+
+def _comparison(name: str) -> Callable[[A, Any], A]:
+    return _binary(name, name, f"{name}_scalar", f"{name}_scalar")
 
 
 class Arithmetic:
@@ -19,19 +39,6 @@ class Arithmetic:
         """Compose an operator under the name ``called``."""
         raise NotImplementedError
 
-    def _binary(self, other: Any, op_name: str, called: str, scalar: tuple[str, str]) -> Self:
-        if isinstance(other, Arithmetic):
-            return self._call(op_name, called, self, other)
-        return self._scalar(other, *scalar)
-
-    def _compare(self, other: Any, name: str) -> Self:
-        return self._binary(other, name, name, (f"{name}_scalar", f"{name}_scalar"))
-
-    def _reversed(self, other: Any, op_name: str, called: str, scalar: tuple[str, str]) -> Self:
-        if isinstance(other, Arithmetic):
-            return self._call(op_name, called, other, self)
-        return self._scalar(other, *scalar)
-
     def _scalar(self, other: Any, op_name: str, called: str) -> Self:
         if isinstance(other, bool) or not isinstance(other, Number | np.number):
             shape = getattr(other, "shape", None)
@@ -42,65 +49,30 @@ class Arithmetic:
             )
         return self._call(op_name, called, self, scalar=other)
 
-    def __add__(self, other: Any) -> Self:
-        return self._binary(other, "elemwise_add", "_plus", ("_plus_scalar", "_PlusScalar"))
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> Self:
-        return self._binary(other, "elemwise_sub", "_minus", ("_minus_scalar", "_MinusScalar"))
-
-    def __rsub__(self, other: Any) -> Self:
-        return self._reversed(other, "elemwise_sub", "_minus", ("_rminus_scalar", "_RMinusScalar"))
-
-    def __mul__(self, other: Any) -> Self:
-        return self._binary(other, "elemwise_mul", "_mul", ("_mul_scalar", "_MulScalar"))
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> Self:
-        return self._binary(other, "elemwise_div", "_div", ("_div_scalar", "_DivScalar"))
-
-    def __rtruediv__(self, other: Any) -> Self:
-        return self._reversed(other, "elemwise_div", "_div", ("_rdiv_scalar", "_RDivScalar"))
-
-    __div__, __rdiv__ = __truediv__, __rtruediv__
-
-    def __mod__(self, other: Any) -> Self:
-        return self._binary(other, "_mod", "_mod", ("_mod_scalar", "_ModScalar"))
-
-    def __rmod__(self, other: Any) -> Self:
-        return self._reversed(other, "_mod", "_mod", ("_rmod_scalar", "_RModScalar"))
-
-    def __pow__(self, other: Any) -> Self:
-        return self._binary(other, "_power", "_power", ("_power_scalar", "_PowerScalar"))
-
-    def __rpow__(self, other: Any) -> Self:
-        return self._reversed(other, "_power", "_power", ("_rpower_scalar", "_rpower_scalar"))
+    __add__ = __radd__ = _binary("elemwise_add", "_plus", "_plus_scalar", "_PlusScalar")
+    __sub__ = _binary("elemwise_sub", "_minus", "_minus_scalar", "_MinusScalar")
+    __rsub__ = _binary("elemwise_sub", "_minus", "_rminus_scalar", "_RMinusScalar", reverse=True)
+    __mul__ = __rmul__ = _binary("elemwise_mul", "_mul", "_mul_scalar", "_MulScalar")
+    __truediv__ = __div__ = _binary("elemwise_div", "_div", "_div_scalar", "_DivScalar")
+    __rtruediv__ = __rdiv__ = _binary(
+        "elemwise_div", "_div", "_rdiv_scalar", "_RDivScalar", reverse=True
+    )
+    __mod__ = _binary("_mod", "_mod", "_mod_scalar", "_ModScalar")
+    __rmod__ = _binary("_mod", "_mod", "_rmod_scalar", "_RModScalar", reverse=True)
+    __pow__ = _binary("_power", "_power", "_power_scalar", "_PowerScalar")
+    __rpow__ = _binary("_power", "_power", "_rpower_scalar", "_rpower_scalar", reverse=True)
+    __eq__: Any = _comparison("_equal")
+    __ne__: Any = _comparison("_not_equal")
+    __gt__ = _comparison("_greater")
+    __ge__ = _comparison("_greater_equal")
+    __lt__ = _comparison("_lesser")
+    __le__ = _comparison("_lesser_equal")
 
     def __neg__(self) -> Self:
         return self._scalar(-1.0, "_mul_scalar", "_MulScalar")
 
     def __abs__(self) -> Self:
         return self._call("abs", "abs", self)
-
-    def __eq__(self, other: object) -> Any:
-        return self._compare(other, "_equal")
-
-    def __ne__(self, other: object) -> Any:
-        return self._compare(other, "_not_equal")
-
-    def __gt__(self, other: Any) -> Self:
-        return self._compare(other, "_greater")
-
-    def __ge__(self, other: Any) -> Self:
-        return self._compare(other, "_greater_equal")
-
-    def __lt__(self, other: Any) -> Self:
-        return self._compare(other, "_lesser")
-
-    def __le__(self, other: Any) -> Self:
-        return self._compare(other, "_lesser_equal")
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -47,8 +47,7 @@ class Node:
         inputs: Iterable[Entry] = (),
         subgraphs: Iterable[Graph] = (),
     ):
-        self.op_name = op_name
-        self.name = name
+        self.op_name, self.name = op_name, name
         self.attrs = dict(attrs or {})
         self.inputs = tuple(inputs)
         self.subgraphs = tuple(subgraphs)

@@ -57,15 +57,7 @@ def results(
     inputs: Sequence[Value],
     invoke: Invoke,
 ) -> tuple[Value, ...]:
-    """The results of a node that `is_passed`: values with twins.
-
-    Args:
-        call: the node.
-        attrs: its parameters.
-        arrays: what it reads.
-        inputs: the values that these are of.
-        invoke: the operator.
-    """
+    """The results of a node that `is_passed`, values with twins; ``arrays`` are those it reads."""
     op = call.operator
     read = [
         x if value.twin is None else Whole(x, value.twin)
