@@ -25,7 +25,7 @@ from modkit.compile.cache_key import (
     surroundings,
 )
 from modkit.compile.disk_cache import DiskCache, default_cache
-from modkit.compile.gc_pause import uncollected
+from modkit.gc_pause import uncollected
 from modkit.compile.progress import CompilationProgress
 from modkit.fork import process
 from modkit.memory_cache import Kept, graphs, uses

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from modkit.compile.gc_pause import uncollected
+from modkit.gc_pause import uncollected
 from modkit.errors import FileFormatError, MXNetError, ParameterError
 from modkit.symbol.debug_str import versions
 from modkit.symbol.graph import Entry, Graph, Node
