@@ -50,6 +50,25 @@ def test_importing_the_package_imports_nothing_else():
     assert not {"jax", "jaxlib", "numpy", "optax"} & set(modules)
 
 
+IMPORTED = """
+import gc
+import modkit as mx
+collections = []
+gc.callbacks.append(lambda phase, info: collections.append(info["generation"]))
+mx.mod.Module
+rooms = {name.split(".")[1] for name in sys.modules if name.startswith("modkit.")}
+old = len(gc.get_objects(2)) > 100_000
+print(json.dumps([collections, gc.isenabled(), gc.get_freeze_count(), old, sorted(rooms)]))
+"""
+
+
+def test_modules_are_imported_without_collections_and_without_rooms_above_them():
+    *collector, rooms = in_a_fresh_process(IMPORTED)
+    assert collector == [[], True, 0, True]
+    assert {"module", "symbol", "callback"} <= set(rooms)
+    assert not {"artefacts", "commands", "contrib", "image", "onnx", "predictor"} & set(rooms)
+
+
 OF_GRAPHS = {"_foreach", "_while_loop", "_cond"}
 """Operators over graphs, which come with symbols."""
 

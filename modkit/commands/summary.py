@@ -6,13 +6,13 @@ import math
 from argparse import Namespace
 from collections.abc import Mapping
 
-from modkit.artefacts.symbols import roles_of
 from modkit.commands.arguments import Shape
 from modkit.commands.parsers import WIDTH
 from modkit.commands.screen import complain, screen_width, write
 from modkit.commands.symbol_file import load_symbol
 from modkit.errors import ShapeError
 from modkit.symbol import Symbol
+from modkit.symbol.roles import roles_of
 from modkit.visualization.summary import summary_table
 
 

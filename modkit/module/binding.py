@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from modkit.artefacts.symbols import roles_of
 from modkit.context import Context
 from modkit.errors import ShapeError
 from modkit.executor.avals import GraphAvals, avals_of
@@ -33,6 +32,7 @@ from modkit.step.placement import Placement, contexts_of
 from modkit.step.replicas import DistinctDevices, SameDevice, SingleDevice, replicas_for
 from modkit.step.store import Draft, Slot, Store
 from modkit.symbol.lower import lower
+from modkit.symbol.roles import roles_of
 from modkit.symbol.stypes import storage_types
 from modkit.tuning.config import current
 

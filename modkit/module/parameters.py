@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import jax
 
-from modkit.artefacts.symbols import roles_of
 from modkit.context import Context, cpu
 from modkit.errors import NotReadyError, ParameterError, ShapeError, caller_level, nearest
 from modkit.initializer import InitDesc
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import Cell, cell_of, x64_for
 from modkit.symbol import Symbol
+from modkit.symbol.roles import roles_of
 
 Params = Mapping[str, NDArray]
 

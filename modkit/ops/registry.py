@@ -6,6 +6,7 @@ import ast
 import functools
 import inspect
 import math
+import sys
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -143,7 +144,7 @@ class Op:
     input_init: Mapping[str, str] = field(default_factory=dict)
     check_values: Callable[[Sequence[Any], Given], None] | None = None
 
-    @property
+    @functools.cached_property
     def doc(self) -> str:
         """The operator's documentation."""
         return inspect.getdoc(self.fn) or ""
@@ -387,7 +388,7 @@ def op(
         if like is not None:
             _inherit(fn, like)
         signature = inspect.signature(fn)
-        hints = typing.get_type_hints(fn, include_extras=True)
+        hints = _hints(fn)
         kinds = inspect.Parameter
         tensors = [
             p for p in signature.parameters.values() if p.kind == kinds.POSITIONAL_OR_KEYWORD
@@ -423,6 +424,17 @@ def op(
         return fn
 
     return register
+
+
+def _hints(fn: Any) -> dict[str, Any]:
+    """The annotations of a function. A text is evaluated once a module: operators share most."""
+    return {n: _evaluated(a, fn.__module__) for n, a in fn.__annotations__.items()}
+
+
+@functools.cache
+def _evaluated(annotation: Any, module: str) -> Any:
+    one: Any = types.SimpleNamespace(__annotations__={"it": annotation})
+    return typing.get_type_hints(one, vars(sys.modules[module]), include_extras=True)["it"]
 
 
 def _inherit(fn: Any, like: Callable[..., Any]) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from modkit.compile.gc_pause import uncollected
 from modkit.errors import FileFormatError, MXNetError, ParameterError
+from modkit.gc_pause import uncollected
 from modkit.symbol.debug_str import versions
 from modkit.symbol.graph import Entry, Graph, Node
 from modkit.symbol.upgrade import OLDEST, VERSION, StoredNode, check_outputs, upgrade

@@ -111,6 +111,13 @@ def loop_of(length):
     return lambda: run.lower(jnp.ones((length, 32)))
 
 
+def update(count, after=lambda weight: weight):
+    """Adam's update of so many elements, and a function of the new weight."""
+    adam, array = get_op("adam_update"), jax.ShapeDtypeStruct((count,), "float32")
+    run = jax.jit(lambda *arrays: after(adam.call(arrays, adam.parse({"lr": 0.1}))[0][0]))
+    return lambda: run.lower(*[array] * 4)
+
+
 @pytest.mark.parametrize(
     ("version", "make", "wanted"),
     [
@@ -132,6 +139,10 @@ def loop_of(length):
         ("0.10.2", mean_of(512), LITTLE),
         ("0.10.2", mean_of(513), {}),
         ("0.10.2", loop_of(50), TINY),
+        ("0.10.2", update(512), LITTLE),
+        ("0.10.2", update(513), EMITTERS),
+        ("0.10.2", update(513, jnp.sum), {}),
+        ("0.12.0.1", update(513), {}),
         ("0.12.0.1", mean_of(128), LLVM_0),
         ("0.12.0.1", mean_of(129), {}),
         ("0.12.0.1", convolution, BARRIERS),

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def uncollected(large: bool) -> Iterator[None]:
+def uncollected(large: bool = True, lasting: bool = False) -> Iterator[None]:
     """Pause the collector: each of its passes would visit the whole of a growing structure.
 
     Args:
         large: ``False`` pauses nothing.
+        lasting: what is built stays, as imported modules do: all objects are moved to the oldest
+            generation, so that collections of young objects do not visit them either.
     """
     resumes = large and gc.isenabled()
     try:
@@ -21,4 +23,7 @@ def uncollected(large: bool) -> Iterator[None]:
         yield
     finally:
         if resumes:
+            if lasting and not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
