@@ -275,7 +275,10 @@ class BucketingModule(BaseModule):
     ) -> None:
         """See `Module.set_params`."""
         if not allow_missing:
-            self.init_params(None, arg_params, aux_params, allow_missing, force_init, allow_extra)
+            self.init_params(
+                initializer=None, arg_params=arg_params, aux_params=aux_params,
+                allow_missing=allow_missing, force_init=force_init, allow_extra=allow_extra,
+            )  # fmt: skip
             return
         if self._keeps_params("set_params", force_init):
             return

@@ -178,8 +178,9 @@ class ResidualCell(ModifierCell):
         self.base_cell._modified = False
         try:
             outputs, last = self.base_cell.unroll(
-                length, inputs, begin_state, layout, merge_outputs
-            )
+                length, inputs=inputs, begin_state=begin_state, layout=layout,
+                merge_outputs=merge_outputs,
+            )  # fmt: skip
         finally:
             self.base_cell._modified = True
         merged = isinstance(outputs, Symbol) if merge_outputs is None else merge_outputs
