@@ -644,6 +644,25 @@ def test_many_steps_under_way():
     assert executor.arg_dict["x"].asnumpy()[0, 0] == 1
 
 
+def test_arrays_are_passed_by_name():
+    class Named(mx.operator.CustomOp):
+        def forward(self, out_data, in_data, **others):
+            self.assign(out_data[0], others["req"][0], 2 * in_data[0])
+
+        def backward(self, in_grad, out_grad, aux, in_data, out_data, req):
+            self.assign(in_grad[0], req[0], 2 * out_grad[0])
+
+    class NamedProp(mx.operator.CustomOpProp):
+        def create_operator(self, ctx, in_shapes, in_dtypes):
+            return Named()
+
+    mx.operator.register("named")(NamedProp)
+    executor = mx.sym.Custom(mx.sym.Variable("a"), op_type="named").simple_bind(mx.cpu(), a=(2,))
+    assert executor.forward(is_train=True, a=mx.nd.array([1, 3]))[0].asnumpy().tolist() == [2, 6]
+    executor.backward(mx.nd.ones(2))
+    assert executor.grad_arrays[0].asnumpy().tolist() == [2, 2]
+
+
 def test_registering_again_replaces():
     net = mx.sym.Custom(X, op_type="scaled")
     one = net.eval(mx.cpu(), x=mx.nd.array([2]))[0].asnumpy()

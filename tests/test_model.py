@@ -1,5 +1,6 @@
 """How a module gets its KVStore, and FeedForward, the estimator from before modules."""
 
+import logging
 import warnings
 
 import numpy as np
@@ -100,10 +101,18 @@ def expected(weight, bias):
     return exp / exp.sum(1, keepdims=True)
 
 
-def test_fit_gives_the_numbers_of_the_reference():
+def test_fit_gives_the_numbers_of_the_reference(caplog):
+    caplog.set_level(logging.INFO)
     np.random.seed(3)  # noqa: NPY002 - what iterators shuffle with
     model = made(initializer=mx.init.Zero())
-    model.fit(X, Y, eval_data=(X, Y))
+    model.fit(X, Y, eval_data=(X, Y), logger=logging.getLogger("own"))
+    # Values are logged by the callback that MXNet adds, which knows no other logger.
+    lines = [(r.name, r.getMessage().partition("=")[0]) for r in caplog.records]
+    assert [each for each in lines if each[1].startswith("Epoch[2]")] == [
+        ("own", "Epoch[2] Resetting Data Iterator"),
+        ("own", "Epoch[2] Time cost"),
+        ("root", "Epoch[2] Validation-accuracy"),
+    ]
     assert set(model.arg_params) == set(TRAINED)
     for name, value in TRAINED.items():
         np.testing.assert_allclose(model.arg_params[name].asnumpy(), value, rtol=1e-5)

@@ -252,8 +252,7 @@ class NDArrayIter(DataIter):
         self._order: np.ndarray | None = None
         self._carried = self.idx[:0]
         self.cursor = -self._stride
-        if shuffle:
-            self._reorder()
+        self.reset()  # a subclass's own, as in MXNet
 
     def _count(self) -> int:
         counts = {}
@@ -362,6 +361,9 @@ class NDArrayIter(DataIter):
             raise StopIteration
         if self.last_batch_handle != "pad" and self.cursor + self._stride > self.num_data:
             raise StopIteration
+        kind = type(self)
+        if (kind.getdata, kind.getlabel) != (NDArrayIter.getdata, NDArrayIter.getlabel):
+            return DataBatch(data=self.getdata(), label=self.getlabel(), pad=self.getpad())
         ids, data, label = self._present(), [], []  # in place of `_cut`, for fewer calls a batch
         for sources, arrays in ((self._data, data), (self._label, label)):
             for _, source in sources:

@@ -140,7 +140,9 @@ class ImageRecordIter(RecordImages):
     """Batches of images and labels from a RecordIO file, cropped to one size and scaled.
 
     A pixel becomes ``(contrast * pixel + light - mean) * scale / std``.
-    Differs: the random stream is not MXNet's, and ``shuffle`` draws from the whole file.
+    Differs: the random stream is not MXNet's, and ``shuffle`` draws from the whole file. Without
+    ``round_batch`` an incomplete last batch states its padding; MXNet 1.9.1 states none, and
+    leaves what an earlier batch, or nothing, wrote there.
 
     Args:
         path_imgrec: path of the records.

@@ -82,7 +82,7 @@ class BaseModule:
         self.optimizer_initialized = False
         self._fed: Sequence[Any] = ()  # the inputs of the data that `fit` was given last
         self._adds_up = False  # bound by fit(accumulate=)
-        self._logged: Sequence[str] = ("Train", "Validation")  # the data whose values fit logs
+        self._logs = True  # fit logs values
         self._symbol: Any = None
 
     def _need(self, what: str, *, params: bool = False, optimizer: bool = False) -> None:
@@ -523,7 +523,7 @@ class BaseModule:
                 callback(run.epoch, self.symbol, arg_now, aux_now)
 
     def _log_values(self, epoch: int, data: str, values: Sequence[tuple[str, float]]) -> None:
-        for name, value in values if data in self._logged else ():
+        for name, value in values if self._logs else ():
             self.logger.info("Epoch[%d] %s-%s=%f", epoch, data, name, value)
 
     def _validate(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from modkit import metric as metrics
-from modkit.callback import BatchEndParam
+from modkit.callback import BatchEndParam, LogValidationMetricsCallback
 from modkit.checkpoint import load_checkpoint, save_checkpoint
 from modkit.context import Context, current_context
 from modkit.errors import NotReadyError, ParameterError, ShapeError, caller_level
@@ -125,7 +125,7 @@ class FeedForward:
         scored = self._eval_iterator(eval_data)
         data.reset()
         renewed = _Renewed(data, module.logger, self.begin_epoch, self.epoch_size)
-        module._logged = () if eval_end_callback else ("Validation",)
+        module._logs = False
         module.logger.info("Start training with %s", self.ctx)
         module.fit(
             renewed,
@@ -140,7 +140,10 @@ class FeedForward:
             optimizer=self.optimizer,
             optimizer_params=self.kwargs,
             # Reset after scoring as well as before: nothing of one scoring rolls over to the next.
-            eval_end_callback=[*as_list(eval_end_callback), lambda _: scored.reset()],
+            eval_end_callback=[
+                *as_list(eval_end_callback or LogValidationMetricsCallback()),
+                lambda _: scored.reset(),
+            ],
             eval_batch_end_callback=eval_batch_end_callback,
             initializer=self.initializer,
             arg_params=args,

@@ -255,6 +255,12 @@ class GroupInspection:
             return None
         return [[e.grad_dict[n] for e in self.execs] for n in self.data_names]
 
+    @property
+    def shared_data_arrays(self) -> list[dict[str, NDArray]]:
+        """For each context its data and labels by name."""
+        names = [n for n in (*self.data_names, *self.label_names) if n in self.arg_names]
+        return [{n: e.arg_dict[n] for n in names} for e in self.execs]
+
     def _sliced(self, names: Sequence[str]) -> list[list[tuple[slice, NDArray]]]:
         return [
             [(s, e.arg_dict[n]) for s, e in zip(self.slices, self.execs, strict=True)]

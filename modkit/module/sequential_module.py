@@ -227,7 +227,8 @@ class SequentialModule(BaseModule):
     def get_outputs(self, merge_multi_context: bool = True) -> Any:
         """Outputs of the last module."""
         self._need("get_outputs()", params=True)
-        return self._modules[-1].get_outputs(merge_multi_context)
+        last = self._modules[-1]  # one in Python may have no such argument
+        return last.get_outputs() if merge_multi_context else last.get_outputs(False)
 
     def get_input_grads(self, merge_multi_context: bool = True) -> Any:
         """Gradients of the first module's data."""

@@ -526,6 +526,12 @@ class NDArray(Methods):
         """A view of one row, as programs for MXNet call it."""
         return self[operator.index(idx)]
 
+    def _sync_copyfrom(self, source_array: Any) -> None:
+        """Write an array of this shape, as programs for MXNet call it."""
+        if np.shape(source_array) != self.shape:
+            raise ShapeError(f"got shape {np.shape(source_array)}, expected {self.shape}")
+        self[:] = source_array
+
     def _copy_at(self, key: Any) -> NDArray:
         if tracked([self]):
             form, places = split_key(key)

@@ -185,7 +185,13 @@ class PropBridge:
         in_data, outputs, states = map(_handles, (data, zeros, aux), self._storage)
         operator = self._operator(replica, data, aux)
         with self._named("forward"), pause(train_mode=train):
-            operator.forward(train, ["write"] * len(outputs), in_data, outputs, states)
+            operator.forward(
+                is_train=train,
+                req=["write"] * len(outputs),
+                in_data=in_data,
+                out_data=outputs,
+                aux=states,
+            )
         return outputs, states
 
     def backward(
@@ -204,7 +210,14 @@ class PropBridge:
         requests = ["write" if each else "null" for each in wanted]
         operator = self._operator(replica, data, aux)
         with self._named("backward"), pause(train_mode=True):
-            operator.backward(requests, out_grad, in_data, out_data, grads, states)
+            operator.backward(
+                req=requests,
+                out_grad=out_grad,
+                in_data=in_data,
+                out_data=out_data,
+                in_grad=grads,
+                aux=states,
+            )
         return grads, states
 
 

@@ -377,7 +377,8 @@ class Optimizer:
 
     def _get_lrs(self, indices: Sequence[Any]) -> list[float]:
         """The current rates of these parameters."""
-        return [self._rate() * self._multiplier(i, "lr_mult") for i in indices]
+        rate = self._rate()  # which calls the schedule: once for all parameters, as in MXNet
+        return [rate * self._multiplier(i, "lr_mult") for i in indices]
 
     def _get_lr(self, index: Any) -> float:
         """The current rate of a parameter."""

@@ -64,7 +64,8 @@ class CellOfCells(BaseRNNCell):
                 f"{type(self).__name__}.begin_state: the cell is wrapped in a modifier such as "
                 "ResidualCell; call begin_state of the modifier"
             )
-        return [state for cell in self._cells for state in cell.begin_state(func=func, **kwargs)]
+        own = kwargs if func is symbol.zeros else {"func": func, **kwargs}
+        return [state for cell in self._cells for state in cell.begin_state(**own)]
 
     def unpack_weights(self, args: Mapping[str, NDArray]) -> Weights:
         """See `BaseRNNCell`."""
@@ -117,7 +118,9 @@ class SequentialRNNCell(CellOfCells):
         last: list[Any] = []
         for i, (cell, own) in enumerate(zip(self._cells, self._split_states(states), strict=True)):
             merged = merge if i == len(self._cells) - 1 else None
-            inputs, after = cell.unroll(length, inputs, own, layout, merged)
+            inputs, after = cell.unroll(
+                length, inputs=inputs, begin_state=own, layout=layout, merge_outputs=merged
+            )
             last += after
         return inputs, last
 
@@ -166,8 +169,10 @@ class BidirectionalCell(CellOfCells):
         steps = split_steps(length, inputs, layout)
         states = self.begin_state() if states is None else states
         (left, right), (l_states, r_states) = self._cells, self._split_states(states)
-        l_out, l_last = left.unroll(length, steps, l_states, layout, merge)
-        r_out, r_last = right.unroll(length, steps[::-1], r_states, layout, merge)
+        (l_out, l_last), (r_out, r_last) = (
+            cell.unroll(length, inputs=own, begin_state=begin, layout=layout, merge_outputs=merge)
+            for cell, own, begin in ((left, steps, l_states), (right, steps[::-1], r_states))
+        )
         if merge is None:
             merge = isinstance(l_out, Symbol) and isinstance(r_out, Symbol)
         axis = layout.find("T")

@@ -163,7 +163,9 @@ class ResidualCell(ModifierCell):
     ) -> Unrolled:
         self.base_cell._modified = False
         try:
-            outputs, last = self.base_cell.unroll(length, inputs, states, layout, merge)
+            outputs, last = self.base_cell.unroll(
+                length, inputs=inputs, begin_state=states, layout=layout, merge_outputs=merge
+            )
         finally:
             self.base_cell._modified = True
         merged = isinstance(outputs, Symbol) if merge is None else merge

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import html
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from modkit.context import Context, current_context
-from modkit.errors import NameNotFoundError, NotSupportedError, ParameterError, nearest
+from modkit.errors import (
+    NameNotFoundError,
+    NotSupportedError,
+    ParameterError,
+    caller_level,
+    nearest,
+)
 from modkit.files import atomic_write
 from modkit.ops.registry import Op, get_op
 from modkit.symbol.attrs import check_for_op, check_strings, shown, stored_name
@@ -23,6 +30,9 @@ from modkit.symbol.json import dumps, loads
 if TYPE_CHECKING:
     from modkit.executor import Executor
     from modkit.ndarray import NDArray
+
+BACKENDS = ("MKLDNN", "MKLDNN_QUANTIZE", "TensorRT", "default", "default_v2")
+"""Names of the optimizers of graphs in MXNet's builds."""
 
 
 class Symbol(Fluent):
@@ -384,14 +394,23 @@ class Symbol(Fluent):
         )
 
     def get_backend_symbol(self, backend: str) -> Symbol:
-        """The symbol itself: XLA optimizes the whole graph, whatever the backend, at ``bind``."""
-        if not isinstance(backend, str):
-            raise ParameterError(f"backend: got {backend!r}, expected a name such as 'MKLDNN'")
+        """The symbol itself: XLA optimizes the whole graph, whatever the backend, at ``bind``.
+
+        Raises:
+            ParameterError: MXNet has no such backend.
+        """
+        if backend not in BACKENDS:
+            raise ParameterError(f"backend: got {backend!r}, expected one of {BACKENDS}")
         return self
 
     def optimize_for(self, backend: str, *_: Any, **__: Any) -> Symbol:
-        """The symbol itself; see `get_backend_symbol`."""
-        return self.get_backend_symbol(backend)
+        """The symbol itself; see `get_backend_symbol`. An unknown backend is a warning."""
+        if not isinstance(backend, str):
+            raise ParameterError(f"backend: got {backend!r}, expected a name such as 'MKLDNN'")
+        if backend not in BACKENDS:
+            text = f"optimize_for: got backend {backend!r}, expected one of {BACKENDS}"
+            warnings.warn(f"{text}; the symbol stays as it is", stacklevel=caller_level())
+        return self
 
 
 def _range_of(index: slice, size: int) -> range:

@@ -183,6 +183,20 @@ def test_rows_by_the_private_names_of_mxnet_are_views():
         array._at(-4)
     with pytest.raises(TypeError):
         array._at(mx.nd.array([1]))
+    array._sync_copyfrom(np.arange(6).reshape(3, 2))
+    assert array.asnumpy().tolist() == [[0, 1], [2, 3], [4, 5]]
+    with pytest.raises(ValueError, match=r"got shape \(2,\), expected \(3, 2\)"):
+        array._sync_copyfrom([1, 2])
+
+
+def test_inputs_of_a_group_by_name():
+    net = mx.sym.SoftmaxOutput(mx.sym.Variable("data"), name="softmax")
+    module = mx.mod.Module(net, context=[mx.cpu(0), mx.cpu(1)])
+    module.bind([("data", (4, 2))], [("softmax_label", (4,))])
+    shared = module._exec_group.shared_data_arrays
+    assert [{n: a.shape for n, a in each.items()} for each in shared] == [
+        {"data": (2, 2), "softmax_label": (2,)}
+    ] * 2
 
 
 def test_element_types_by_number():

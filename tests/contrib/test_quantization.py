@@ -254,3 +254,26 @@ def test_counts_with_more_than_31_bits_have_the_threshold_of_their_shares():
     )
     for got, expected in zip(found, want, strict=True):
         np.testing.assert_allclose(got.asnumpy(), expected.asnumpy(), rtol=1e-4)
+
+
+CONVERSIONS = {
+    # the node after it that makes 8 bits, as in MXNet 1.9.1: what stands between two affine maps
+    "r_0_quantize": lambda x: mx.sym.relu(x, name="r"),
+    "r_output_quantize": lambda x: mx.sym.softmax(x, name="r"),
+    "r_output1_quantize": lambda x: mx.sym.SliceChannel(x, num_outputs=2, name="r")[1],
+    "_mulscalar0_0_quantize": lambda x: x * 2.0,
+}
+
+
+@pytest.mark.parametrize("name", CONVERSIONS)
+def test_the_name_of_a_conversion(name):
+    with mx.name.NameManager():
+        x = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=4, name="fc1")
+        x = mx.sym.FullyConnected(CONVERSIONS[name](x), num_hidden=2, name="fc2")
+    shapes = zip(x.list_arguments(), x.infer_shape(data=(2, 3))[0], strict=True)
+    params = {n: mx.nd.ones(shape) for n, shape in shapes if n != "data"}
+    data = mx.io.NDArrayIter(np.ones((2, 3), "float32"), batch_size=2)
+    made, _, _ = quantization.quantize_model(x, params, {}, calib_mode="naive", calib_data=data)
+    attrs = made.attr_dict()
+    assert [n for n in attrs if n.endswith("_quantize")] == ["data_quantize", name]
+    assert RANGES[0] in attrs[name]

@@ -264,3 +264,21 @@ def test_a_part_has_the_position_of_the_whole():
 def test_parts_that_do_not_exist(given, says):
     with pytest.raises(ParameterError, match=says):
         mx.io.NDArrayIter(np.arange(4), **given)
+
+
+def test_methods_of_subclasses_are_called():
+    class Own(mx.io.NDArrayIter):
+        def getdata(self):
+            return [2 * each for each in super().getdata()]
+
+        def getlabel(self):
+            return [100 + each for each in super().getlabel()]
+
+        def reset(self):
+            self.resets = getattr(self, "resets", 0) + 1
+            super().reset()
+
+    it = Own(np.arange(5), np.arange(5), 2)
+    assert it.resets == 1
+    batches = [(b.data[0].asnumpy()[0], b.label[0].asnumpy()[0], b.pad) for b in it]
+    assert batches == [(0, 100, 0), (4, 102, 0), (8, 104, 1)]

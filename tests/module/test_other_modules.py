@@ -242,3 +242,22 @@ def test_all_monitors_see_new_buckets():
         watch.tic()
         module.forward(bucket_batch(2 + number, 0), is_train=False)
         assert [name for _, name, _ in watch.toc()] == ["softmax_output"]
+
+
+def test_own_methods_with_other_arguments():
+    class Loss(mx.mod.PythonLossModule):
+        def get_outputs(self):
+            return super().get_outputs()
+
+    class First(mx.mod.Module):
+        def init_params(self, arg_params=None, aux_params=None, **options):
+            super().init_params(arg_params=arg_params, aux_params=aux_params, **options)
+
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name="fc")
+    first = First(net, label_names=None)
+    chain = mx.mod.SequentialModule()
+    chain.add(first).add(
+        Loss(grad_func=lambda scores, labels: 0 * scores), take_labels=True, auto_wiring=True
+    )
+    chain.fit(mx.io.NDArrayIter(np.ones((4, 3)), np.zeros(4), 2), num_epoch=1)
+    first.set_params(*first.get_params())

@@ -493,3 +493,17 @@ def test_a_subclass_may_change_the_table_of_its_base():
     optimizer = Halved(learning_rate=0.4)
     for _ in range(2):
         assert optimizer.hyper([0])[0, 0] == np.float32(0.2)
+
+
+def test_a_schedule_is_called_once_for_several_parameters():
+    calls = []
+
+    class Counting(LRScheduler):
+        def __call__(self, num_update):
+            calls.append(num_update)
+            return 0.5
+
+    optimizer = mx.optimizer.SGD(lr_scheduler=Counting())
+    optimizer.set_lr_mult({1: 2.0})
+    assert optimizer._get_lrs([0, 1, 2]) == [0.5, 1.0, 0.5]
+    assert calls == [0]

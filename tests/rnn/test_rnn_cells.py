@@ -229,3 +229,20 @@ def test_states_have_the_shapes_of_the_cell_whatever_is_given():
     (state,) = cell.begin_state(func=mx.sym.zeros, shape=(2, 4), dtype="float16")
     assert state.list_attr()["shape"] == "(1, 0, 4)"
     assert state.list_attr()["dtype"] == "float16"
+
+
+def test_methods_of_own_cells_get_what_mxnet_gives_them():
+    class Own(mx.rnn.RNNCell):
+        def begin_state(self):
+            return super().begin_state()
+
+        def unroll(self, length, **options):
+            return super().unroll(length, **options)
+
+    x = mx.sym.Variable("x")
+    cells = [Own(3, prefix=prefix) for prefix in ("a_", "b_", "c_")]
+    outputs, _ = mx.rnn.BidirectionalCell(*cells[:2]).unroll(2, inputs=x)
+    assert len(outputs) == 2
+    stack = mx.rnn.SequentialRNNCell()
+    stack.add(mx.rnn.ResidualCell(cells[2]))
+    assert len(stack.unroll(2, inputs=x, begin_state=cells[2].begin_state())[0]) == 2

@@ -330,6 +330,10 @@ def test_what_modkit_does_not_do():
 def test_backends_change_nothing():
     a = sym.Variable("a")
     assert a.optimize_for("MKLDNN", {"a": None}) is a is a.get_backend_symbol("TensorRT")
+    with pytest.raises(MXNetError, match="got 'nope', expected one of"):
+        a.get_backend_symbol("nope")
+    with pytest.warns(UserWarning, match="got backend 'nope', expected one of"):
+        assert a.optimize_for("nope") is a
 
 
 # ── Methods ─────────────────────────────────────────────────────────────────────────────────

@@ -41,6 +41,30 @@ _FITS: dict[str, Callable[[Mapping[str, object]], bool]] = {
 _FLOAT_INPUTS = {"BatchNorm": 1}
 """The number of inputs that are quantized, where the others stay float32."""
 
+_NAMED = {
+    "Activation", "BatchNorm", "BatchNorm_v1", "BilinearSampler", "Concat", "Convolution",
+    "Convolution_v1", "Correlation", "Crop", "Deconvolution", "Dropout", "FullyConnected",
+    "GridGenerator", "GroupNorm", "InstanceNorm", "L2Normalization", "LRN", "LayerNorm",
+    "LeakyReLU", "MakeLoss", "Pad", "Pooling", "Pooling_v1", "RNN", "ROIPooling", "SVMOutput",
+    "SequenceLast", "SequenceMask", "SequenceReverse", "SliceChannel", "SoftmaxActivation",
+    "SoftmaxOutput", "SpatialTransformer", "SwapAxis", "UpSampling",
+    "_contrib_BatchNormWithReLU", "_contrib_DeformableConvolution",
+    "_contrib_DeformablePSROIPooling", "_contrib_ModulatedDeformableConvolution",
+    "_contrib_MultiBoxDetection", "_contrib_MultiBoxPrior", "_contrib_MultiBoxTarget",
+    "_contrib_MultiProposal", "_contrib_PSROIPooling", "_contrib_Proposal", "_contrib_ROIAlign",
+    "_contrib_RROIAlign", "_contrib_SyncBatchNorm", "_contrib_count_sketch", "_contrib_fft",
+    "_contrib_hawkesll", "_contrib_ifft", "_contrib_index_array", "_rnn_param_concat", "col2im",
+    "elemwise_add", "im2col", "make_loss", "softmax", "softmin",
+}  # fmt: skip
+"""Operators whose outputs have names; those of others have numbers in the names of conversions."""
+
+
+def _entry_name(entry: Entry) -> str:
+    """The name of an old entry in that of the node that quantizes it."""
+    if entry.node.is_variable or _first_name(entry.node) in _NAMED:
+        return entry_name(entry)
+    return f"{entry.node.name}_{entry.output}"
+
 
 class Levels(NamedTuple):
     """A quantized array in the new graph: its levels, and the ends of its range."""
@@ -131,7 +155,7 @@ class _Rewriter:
         """An old entry as levels: as it is, a parameter quantized beforehand, or converted."""
         key = id(entry.node), entry.output
         if key not in self._levels:
-            name = f"{entry_name(entry)}_quantize"
+            name = f"{_entry_name(entry)}_quantize"
             if entry.node.is_variable and entry.node.name in self._parameters:
                 ends = (name, f"{name}_min", f"{name}_max")
                 made = [Entry(Node(entry.node.op_name, each)) for each in ends]
@@ -178,7 +202,7 @@ def quantized_symbol(
 def tensor_of(node: Node) -> str | None:
     """The name of the float32 tensor whose range a node of a quantized graph needs."""
     if node.op_name == "_contrib_quantize_v2":
-        return node.name.removesuffix("_quantize")
+        return entry_name(node.inputs[0])
     if node.op_name == "_contrib_requantize":
         return f"{node.name.removeprefix('requantize_')}_output"
     if node.op_name == "_contrib_quantized_batch_norm":
