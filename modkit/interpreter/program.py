@@ -327,7 +327,8 @@ def _is_same_cast(name: str, equation: Any) -> bool:
 
 def _is_key(aval: Any) -> bool:
     """Whether a value is an array of random keys, which NumPy holds as pairs of words."""
-    return jax.numpy.issubdtype(aval.dtype, jax.dtypes.prng_key)
+    dtype = aval.dtype
+    return not isinstance(dtype, np.dtype) and jax.numpy.issubdtype(dtype, jax.dtypes.prng_key)
 
 
 def _weight(name: str, equation: Any) -> float:

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 from jax import lax
-from jax.core import ShapedArray, Tracer
+from jax.core import ShapedArray, Trace, Tracer
 from jax.interpreters import ad
 
-from modkit.interpreter.tracing import Passing, is_for_numpy, jaxpr_for_numpy, outside, within
+from modkit.interpreter.tracing import Lister, Value, is_for_numpy, jaxpr_for_numpy, outside, within
 
 
 def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
@@ -161,7 +161,12 @@ class _Sums(dict[int | None, Any]):
 
 
 def _is_real(aval: Any) -> bool:
-    return jax.numpy.issubdtype(aval.dtype, np.inexact)
+    return _is_inexact(aval.dtype)
+
+
+@functools.lru_cache(maxsize=64)
+def _is_inexact(dtype: Any) -> bool:
+    return jax.numpy.issubdtype(dtype, np.inexact)
 
 
 def _zeros(aval: Any) -> Any:
@@ -171,7 +176,7 @@ def _zeros(aval: Any) -> Any:
     return np.zeros(aval.shape, jax.dtypes.float0)
 
 
-class _Variable(Tracer):
+class _Variable(Value):
     """A value with a slot for its cotangents."""
 
     __slots__ = ("slot", "value")
@@ -181,11 +186,13 @@ class _Variable(Tracer):
         self.value, self.slot = value, slot
 
 
-class _Recorder(Passing):
+class _Recorder(Trace):
     """Runs primitives in the trace around it, and records those that read variables."""
 
     def __init__(self, parent: Any):
-        super().__init__(parent)
+        super().__init__()
+        self.requires_low = False
+        self.parent_trace = parent
         self._records: list[_Record] = []
         self._kept: list[Any] = []
         self._slots = 0
@@ -199,9 +206,13 @@ class _Recorder(Passing):
 
     def lowered(self, values: Sequence[Any]) -> tuple[list[Any], list[int | None]]:
         """Values of the trace around this one, and their slots."""
-        own = [isinstance(x, _Variable) and x._trace is self for x in values]
-        lowered = [x.value if o else x for x, o in zip(values, own, strict=True)]
-        return lowered, [x.slot if o else None for x, o in zip(values, own, strict=True)]
+        lowered: list[Any] = []
+        slots: list[int | None] = []
+        for x in values:
+            own = type(x) is _Variable and x._trace is self
+            lowered.append(x.value if own else x)
+            slots.append(x.slot if own else None)
+        return lowered, slots
 
     def pullback(self, layout: Any, starts: Slots, avals: Sequence[Any], ends: Slots) -> Pullback:
         """The derivative of what was recorded; each array is kept once."""
@@ -263,6 +274,51 @@ class _Recorder(Passing):
             for x, slot in zip(values, slots, strict=True)
         ]
 
+    def with_rule(self, fn: Any, args: Sequence[Any]) -> Any:
+        """The results of a function of modkit's with a derivative of its own."""
+        fixed = [args[at] for at in fn.nondiff_argnums]
+        rest = [at for at in range(len(args)) if at not in fn.nondiff_argnums]
+        leaves, layout = jax.tree.flatten([args[at] for at in rest])
+        values, slots = self.lowered(leaves)
+        if slots.count(None) == len(slots):
+            with within(self.parent_trace):
+                return fn(*args)
+        if isinstance(fn, CustomVjp):
+            given = list(args)
+            for at, value in zip(rest, layout.unflatten(values), strict=True):
+                given[at] = value
+            return self._with_pullback(fn, given, fixed, layout, slots)
+        shown: Any = None
+
+        def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+            nonlocal shown
+            made, moved = fn.jvp(*fixed, layout.unflatten(primals), layout.unflatten(tangents))
+            made, shown = jax.tree.flatten(made)
+            return made, jax.tree.leaves(moved)
+
+        made = self._by_tangents(rule, values, slots)
+        return shown.unflatten(made)
+
+    def _with_pullback(
+        self, fn: Any, args: Sequence[Any], fixed: Sequence[Any], layout: Any, slots: Slots
+    ) -> Any:
+        with within(self.parent_trace):
+            made, kept = fn.fwd(*args)
+        made, shown = jax.tree.flatten(made)
+        counts = [each.num_leaves for each in layout.children()]
+
+        def back(kept: Any, cotangents: Sequence[Any]) -> Sequence[Any]:
+            found = fn.bwd(*fixed, kept, shown.unflatten(cotangents))
+            return [
+                leaf
+                for each, count in zip(found, counts, strict=True)
+                for leaf in (
+                    [None] * count if each is None else jax.tree.leaves(each, is_leaf=_is_none)
+                )
+            ]
+
+        return shown.unflatten(self._recorded(slots, made, back, kept))
+
     def process_custom_jvp_call(self, primitive: Any, fun: Any, *rest: Any, **params: Any) -> Any:
         """For JAX: the results of a function with a forward-mode rule of its own."""
         jvp, tracers = rest
@@ -300,6 +356,41 @@ class _Recorder(Passing):
             return found[0] if isinstance(found[0], (list, tuple)) else found
 
         return self._recorded(slots, given[own:], back, kept)
+
+
+def _own_trace() -> Any:
+    """The present trace, if it is for NumPy and none of JAX's."""
+    if not is_for_numpy():
+        return None
+    with outside() as trace:
+        return trace if isinstance(trace, Lister | _Recorder) else None
+
+
+def _called(fn: Any, args: Sequence[Any], usual: Callable[..., Any]) -> Any:
+    trace = _own_trace()
+    if trace is None:
+        return usual(*args)
+    return trace.with_rule(fn, args) if isinstance(trace, _Recorder) else fn.fun(*args)
+
+
+class CustomJvp(jax.custom_jvp):
+    """`jax.custom_jvp`, which is quicker to trace where the trace is for NumPy."""
+
+    def __call__(self, *args: Any) -> Any:
+        """The results."""
+        return _called(self, args, super().__call__)
+
+
+class CustomVjp(jax.custom_vjp):
+    """`jax.custom_vjp`, which is quicker to trace where the trace is for NumPy."""
+
+    def __call__(self, *args: Any) -> Any:
+        """The results."""
+        return _called(self, args, super().__call__)
+
+
+def _is_none(value: Any) -> bool:
+    return value is None
 
 
 def _derivative(

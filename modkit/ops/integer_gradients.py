@@ -12,10 +12,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 
 from modkit.errors import MXNetError
+from modkit.interpreter.reverse import CustomJvp, CustomVjp
 from modkit.ops.elementwise.arithmetic import convert, is_whole
 
 CASTS = ("Cast", "amp_cast")
@@ -126,7 +126,7 @@ def cast(array: Any, types: Sequence[str]) -> Any:
     return array
 
 
-@jax.custom_jvp
+@CustomJvp
 def _valued(path: Any, value: Any) -> Any:
     del path
     return value
@@ -135,7 +135,7 @@ def _valued(path: Any, value: Any) -> Any:
 _valued.defjvp(lambda primals, tangents: (primals[1], tangents[0]))
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
+@functools.partial(CustomVjp, nondiff_argnums=(1,))
 def _cut(twin: Any, dtype: str) -> Any:
     """``twin``; its cotangent is cut off to a type, itself with the derivative of the identity."""
     del dtype

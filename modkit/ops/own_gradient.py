@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jax
+from modkit.interpreter.reverse import CustomVjp
 
 
 def with_gradient(
@@ -17,7 +17,7 @@ def with_gradient(
     others too. These, labels for example, have no gradients.
     """
 
-    @jax.custom_vjp
+    @CustomVjp
     def run(data: Any, *others: Any) -> Any:
         del others
         return value(data)

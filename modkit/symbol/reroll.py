@@ -111,6 +111,8 @@ def rerolled(nodes: Nodes, order: Sequence[int]) -> tuple[int | Loop, ...]:
         nodes: the graph.
         order: the nodes to execute, in topological order.
     """
+    if len(order) < LEAST:
+        return tuple(order)
     for segments in islice(_repeats(nodes, order), _ATTEMPTS):
         found, after = _fitting(nodes, segments, order)
         if len(found) < LEAST:

@@ -40,6 +40,29 @@ backwards.defvjp(
     lambda kept, given: (given[0] * kept[2] * 3 + given[1] * kept[1], None),
 )
 
+
+@functools.partial(reverse.CustomJvp, nondiff_argnums=(1,))
+def steeper(x, factor):
+    """`steep`, as operators have such rules."""
+    return x * 2
+
+
+@steeper.defjvp
+def _steeper_jvp(factor, primals, tangents):
+    return steeper(*primals, factor), tangents[0] * 5 * factor
+
+
+@functools.partial(reverse.CustomVjp, nondiff_argnums=(0,))
+def upwards(factor, pair, label):
+    """`backwards`, as operators have such pullbacks: a tree, and a label without a gradient."""
+    return pair[0] + factor, label * pair[1]
+
+
+upwards.defvjp(
+    lambda factor, pair, label: (upwards(factor, pair, label), (pair, label)),
+    lambda factor, kept, given: ((given[0] * factor * kept[0][0], given[1] * kept[1]), None),
+)
+
 UNARY = [
     "abs", "acos", "asin", "asinh", "atan", "atanh", "cbrt", "cos", "cosh", "digamma", "erf",
     "erf_inv", "erfc", "exp", "exp2", "expm1", "lgamma", "log", "log1p", "logistic", "neg",
@@ -97,6 +120,10 @@ CASES = {
     "sort": (lambda x: lax.sort(x, dimension=1), (X,)),
     "a forward-mode rule": (lambda x, y: steep(x, 3.0) * steep(Y, 3.0) + y, (X, Y)),
     "a pullback": (lambda x, y: [*backwards(x, y), *backwards(Y, Y)], (X, Y)),
+    "an operator's rule": (lambda x, y: steeper(x, 3.0) * steeper(Y, 3.0) + y, (X, Y)),
+    "an operator's pullback": (
+        lambda x, y: [*upwards(3.0, (x, y), y), *upwards(3.0, (Y, Y), Y)], (X, Y),
+    ),
     "an unused operand": (lambda x, y: (x, jnp.argmax(x), 2.0), (X, Y)),
 }  # fmt: skip
 
@@ -124,9 +151,7 @@ def cotangent(y):
 def made_by(vjp, fn, args):
     """The same, by NumPy where it can."""
     closed, _ = jaxpr_for_numpy(pulled_back(vjp, fn, args), *args)
-    program = program_of(closed)
-    evaluated = functools.partial(jax.core.eval_jaxpr, closed.jaxpr, closed.consts)
-    return (program or evaluated)(*args)
+    return (program_of(closed) or closed.evaluated)(*args)
 
 
 @pytest.mark.parametrize("name", CASES)

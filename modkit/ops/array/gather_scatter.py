@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.errors import ShapeError
+from modkit.interpreter.reverse import CustomVjp
 from modkit.ops.array.indexing import whole
 from modkit.ops.dtype_inference import Inferred, first_decides
 from modkit.ops.registry import Given, Shape, op
@@ -69,7 +70,7 @@ def _shape_decides(ins: Any, outs: Any, attrs: Given) -> tuple[Any, list[Any]]:
     return ins, [tuple(attrs["shape"])]
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(2,))
+@functools.partial(CustomVjp, nondiff_argnums=(2,))
 def _scatter(data: jax.Array, indices: jax.Array, shape: Shape) -> jax.Array:
     at = _coordinates("scatter_nd", indices, len(shape))
     return jnp.zeros(shape, data.dtype).at[at].set(data)

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
+from modkit.interpreter.reverse import CustomJvp
 from modkit.ops.dtype_inference import float32_result
 from modkit.ops.elementwise.arithmetic import convert, in_float, is_whole, refuse_bool
 from modkit.ops.elementwise.unary import magnitude
@@ -79,7 +80,7 @@ def _nanprod(x: Any, axes: Axes, keepdims: bool) -> Any:
     return _prod(_without_nan(x, 1), axes, keepdims)
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2, 3))
+@functools.partial(CustomJvp, nondiff_argnums=(1, 2, 3))
 def _extreme(x: Any, axes: Axes, keepdims: bool, which: str) -> Any:
     """The largest or smallest; NaN if there is one, which XLA's reduction on CPUs can lose."""
     if not all(x.shape[a] for a in axes):
@@ -113,9 +114,9 @@ _ROWS = [
      "the product of\nthe others."),
     ("nansum", (), _nansum, "The sum of those that are not NaN."),
     ("nanprod", (), _nanprod, "The product of those that are not NaN; see ``prod``."),
-    ("max", ("max_axis",), functools.partial(_extreme, which="max"),
+    ("max", ("max_axis",), lambda *args: _extreme(*args, "max"),
      "The largest. Each of several largest ones gets the whole gradient."),
-    ("min", ("min_axis",), functools.partial(_extreme, which="min"),
+    ("min", ("min_axis",), lambda *args: _extreme(*args, "min"),
      "The smallest. Each of several smallest ones gets the whole gradient."),
 ]  # fmt: skip
 
@@ -125,7 +126,7 @@ def _register(name: str, aliases: Sequence[str], fn: Any, doc: str) -> None:
         data: Any, *, axis: Axes | None = None, keepdims: bool = False, exclude: bool = False
     ) -> Any:
         axes = reduced_axes(name, data.ndim, axis, exclude)
-        return jnp.atleast_1d(fn(data, axes, keepdims=keepdims))
+        return jnp.atleast_1d(fn(data, axes, keepdims))
 
     run.__name__ = name
     run.__doc__ = (

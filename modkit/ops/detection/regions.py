@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.interpreter.reverse import CustomVjp
 from modkit.interpreter.tracing import platform_dependent
 from modkit.ops import loops
 
@@ -65,7 +66,7 @@ def bilinear(y: jax.Array, x: jax.Array, height: int, width: int) -> list[BinTap
     ]
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+@functools.partial(CustomVjp, nondiff_argnums=(0,))
 def total(reader: BinReader, pixels: jax.Array, image: jax.Array, regions: Any) -> jax.Array:
     """The weighted sum of each bin's pixels; 0 where the index of the image is out of range.
 

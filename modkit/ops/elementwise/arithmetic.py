@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import DTypeError, ShapeError
+from modkit.interpreter.reverse import CustomJvp
 
 
 def is_whole(dtype: Any) -> bool:
@@ -115,7 +116,7 @@ def _whole_modulo(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
     return jnp.where(rhs == 0, 0, jnp.mod(lhs, jnp.where(rhs == 0, 1, rhs)))
 
 
-_modulo = jax.custom_jvp(_whole_modulo)
+_modulo = CustomJvp(_whole_modulo)
 
 
 @_modulo.defjvp
@@ -140,7 +141,7 @@ def hypotenuse(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
     return _hypotenuse(lhs, rhs)
 
 
-@jax.custom_jvp
+@CustomJvp
 def _hypotenuse(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
     return jnp.hypot(lhs, rhs)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 
+from modkit.interpreter.reverse import CustomJvp
 from modkit.ops.elementwise.arithmetic import is_whole
 from modkit.ops.elementwise.unary import sign
 from modkit.ops.registry import op, unary
@@ -18,7 +19,7 @@ def _straight(value: Any, data: Any) -> Any:
     return _pass(value, data)
 
 
-@jax.custom_jvp
+@CustomJvp
 def _pass(value: Any, data: Any) -> Any:
     del data
     return value

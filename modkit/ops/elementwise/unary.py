@@ -12,6 +12,7 @@ import numpy as np
 from jax.scipy import special
 
 from modkit.errors import DTypeError
+from modkit.interpreter.reverse import CustomJvp
 from modkit.ops.elementwise.arithmetic import convert, in_float, is_whole, refuse_bool
 from modkit.ops.registry import Precision, Traced, op, unary
 
@@ -55,7 +56,7 @@ def _gamma(data: Any) -> Any:
         return convert(jnp.asarray(_GAMMA)[place], data.dtype)
 
 
-@jax.custom_jvp
+@CustomJvp
 def relu(data: Any) -> Any:
     """``max(data, 0)``."""
     return jnp.maximum(data, 0)
@@ -68,7 +69,7 @@ def _relu_jvp(primals: Any, tangents: Any) -> Any:
     return relu(x), dx * jnp.where(x != x, x, x > 0)
 
 
-@jax.custom_jvp
+@CustomJvp
 def softsign(data: Any) -> Any:
     """``data / (1 + |data|)``."""
     return jax.nn.soft_sign(data)
@@ -189,7 +190,7 @@ def hard_sigmoid(data: Any, *, alpha: float = 0.2, beta: float = 0.5) -> Any:
     return jnp.where(line <= 0, 0, jnp.where(line >= 1, 1, inner)).astype(data.dtype)
 
 
-@jax.custom_jvp
+@CustomJvp
 def _smooth_l1(x: Any, square: Any) -> Any:
     return jnp.where(jnp.abs(x) < 1 / square, 0.5 * x * x * square, jnp.abs(x) - 0.5 / square)
 

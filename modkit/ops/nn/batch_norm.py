@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from modkit.errors import DTypeError, ShapeError
+from modkit.interpreter.reverse import CustomVjp
 from modkit.ops.elementwise.arithmetic import is_whole
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.nn.layout import with_channels_last
@@ -79,7 +80,7 @@ def _inverse_deviation(var: jax.Array, eps: float) -> jax.Array:
     return found if eps else jnp.where(var == 0, jnp.zeros_like(found), found)
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+@functools.partial(CustomVjp, nondiff_argnums=(0, 1))
 def _standardise(
     axes: tuple[int, ...], eps: float, data: jax.Array, scale: jax.Array, shift: jax.Array
 ) -> Standardised:

@@ -9,14 +9,14 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
-from modkit.interpreter.reverse import vjp
+from modkit.interpreter.reverse import CustomVjp, vjp
 from modkit.ops.floating import require_floating
 from modkit.ops.nn.pooling import pool_sum, windows_of
 from modkit.ops.nn.windows import Windows, largest
 from modkit.ops.registry import Shape, op
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
+@functools.partial(CustomVjp, nondiff_argnums=(1,))
 def _pool_max_all(data: jax.Array, windows: Windows) -> jax.Array:
     """The largest of each window, the zeros of padding included; all equal ones have gradient."""
     padded = jnp.pad(data, [(p, p) for p in windows.pad])

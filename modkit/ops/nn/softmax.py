@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
+from modkit.interpreter.reverse import CustomVjp
 from modkit.ops.dtype_inference import label_like_data
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.registry import op
@@ -154,7 +155,7 @@ def softmax_activation(
 _SMALLEST_PROBABILITY = 1e-8
 
 
-@jax.custom_vjp
+@CustomVjp
 def _cross_entropy(data: jax.Array, label: jax.Array) -> jax.Array:
     return _cross_entropy_forward(data, label)[0]
 

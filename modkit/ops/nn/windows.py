@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from modkit.interpreter.reverse import CustomVjp
 from modkit.ops.registry import Shape
 
 
@@ -101,7 +102,7 @@ def largest_number(data: jax.Array, windows: Windows) -> jax.Array:
     return jnp.maximum(found, floor(data)) if windows.some_empty(data.shape) else found
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
+@functools.partial(CustomVjp, nondiff_argnums=(1,))
 def largest_of_axes(data: jax.Array, axes: tuple[int, ...]) -> jax.Array:
     """The maximum over axes, which stay with size 1; the first of equal ones has the gradient."""
     return jnp.where(data > floor(data), data, floor(data)).max(axes, keepdims=True)

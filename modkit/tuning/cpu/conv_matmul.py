@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from modkit.interpreter.reverse import vjp
+from modkit.interpreter.reverse import CustomVjp, vjp
 from modkit.ops.floating import accumulator
 from modkit.ops.nn.convolution import Moves, by_xla
 from modkit.ops.registry import Shape
@@ -44,7 +44,7 @@ _MOST_BLOCKS = 64
 """Largest number of blocks of a kernel for col2im: it compiles an addition for each."""
 
 
-@jax.custom_vjp
+@CustomVjp
 def pointwise(data: jax.Array, weight: jax.Array) -> jax.Array:
     """Pointwise (1x1) convolution, ``data @ weight.T``; its gradients are matrix products too.
 
@@ -83,7 +83,7 @@ def _pointwise_backward(
 pointwise.defvjp(_pointwise_forward, _pointwise_backward)
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(2,))
+@functools.partial(CustomVjp, nondiff_argnums=(2,))
 def convolve_ungrouped(data: jax.Array, weight: jax.Array, moves: Moves) -> jax.Array:
     """Convolution without groups: by slices for few channels, else by XLA.
 

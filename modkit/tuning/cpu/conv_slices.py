@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from modkit.interpreter.reverse import CustomVjp
 from modkit.ops.floating import accumulator
 from modkit.ops.nn.convolution import Moves, Pads
 from modkit.ops.registry import Shape
@@ -48,7 +49,7 @@ def weighted(slices: list[jax.Array], kernel: jax.Array) -> jax.Array:
     return lax.optimization_barrier(functools.reduce(jnp.add, products).astype(kernel.dtype))
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(2,))
+@functools.partial(CustomVjp, nondiff_argnums=(2,))
 def depthwise(data: jax.Array, kernel: jax.Array, moves: Moves) -> jax.Array:
     """Depthwise convolution with a kernel of shape (kh, kw, C)."""
     counts = moves.counts(data.shape[1:3], kernel.shape[:2])

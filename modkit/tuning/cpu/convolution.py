@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from modkit.interpreter.reverse import vjp
+from modkit.interpreter.reverse import CustomVjp, vjp
 from modkit.ops.floating import accumulator
 from modkit.ops.nn.convolution import Moves, Pads
 from modkit.ops.nn.layout import spatial_axes
@@ -156,7 +156,7 @@ def _by_depth(data: jax.Array, weight: jax.Array, moves: Moves, groups: int) -> 
     return total.reshape(-1, count, *total.shape[1:])
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(2, 3))
+@functools.partial(CustomVjp, nondiff_argnums=(2, 3))
 def deconvolve_last(data: jax.Array, weight: jax.Array, moves: Moves, groups: int) -> jax.Array:
     """The transpose of `convolve_last` in its data.
 

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 from jax import lax
 
+from modkit.interpreter.reverse import CustomVjp
 from modkit.interpreter.tracing import is_for_numpy
 
 Form = Callable[..., jax.Array]
@@ -22,7 +23,7 @@ def on_cpus(form: Form, elsewhere: Form) -> Form:
     if is_for_numpy():
         return form
 
-    @jax.custom_vjp
+    @CustomVjp
     def chosen(*args: jax.Array) -> jax.Array:
         return lax.platform_dependent(*args, cpu=form, default=elsewhere)
 

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from modkit.interpreter.reverse import vjp
+from modkit.interpreter.reverse import CustomVjp, vjp
 from modkit.ops.nn.windows import WindowForm, Windows, floor, largest_number, total
 
 Reduce = Callable[..., Any]
@@ -63,7 +63,7 @@ def _sum_of_taps(data: jax.Array, windows: Windows) -> jax.Array:
     return functools.reduce(jnp.add, windows.taps(data, 0))
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
+@functools.partial(CustomVjp, nondiff_argnums=(1,))
 def _largest(data: jax.Array, windows: Windows) -> jax.Array:
     taps = windows.taps(data, floor(data))
     return functools.reduce(_larger, taps, jnp.full_like(taps[0], floor(data)))
@@ -71,7 +71,7 @@ def _largest(data: jax.Array, windows: Windows) -> jax.Array:
 
 def _larger(best: jax.Array, tap: jax.Array) -> jax.Array:
     """The larger of two, of which the second can be NaN."""
-    return jnp.where(tap > best, tap, best)
+    return lax.select(tap > best, tap, best)
 
 
 def _largest_forward(data: jax.Array, windows: Windows) -> tuple[jax.Array, jax.Array]:

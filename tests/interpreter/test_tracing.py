@@ -1,0 +1,67 @@
+"""Listings: the primitives of functions, as NumPy runs them."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from modkit.interpreter import program_of
+from modkit.interpreter.tracing import Value, jaxpr_for_numpy
+from modkit.ops import loops
+
+X = np.linspace(0.5, 2, 6, dtype=np.float32).reshape(2, 3)
+
+
+@jax.custom_jvp
+def shifted(x):
+    return jnp.where(x > 1, x + np.float32(2), x)
+
+
+shifted.defjvp(lambda primals, tangents: (shifted(*primals), tangents[0]))
+
+
+def mixed(x, whole):
+    """Constants, an unused operand, a loop over a value from outside, several results of one."""
+    del whole
+    scale = (1 - x.sum(0) / 2) * x.var() + 3 * x[0]
+    assert x.astype(np.float32) is x or not isinstance(x, Value)
+    total = loops.scan(lambda sum_, row: (sum_ + row * scale, sum_), jnp.zeros(3, x.dtype), x)
+    first, second = jnp.split(shifted(x) + np.arange(3, dtype=np.float32), 2)
+    return {"total": total, "parts": (first, second @ x.T), "constant": 3, "same": x}
+
+
+def test_a_listing_has_the_primitives_of_jax_and_the_same_results():
+    listing, shapes = jaxpr_for_numpy(mixed, X, np.int32(1))
+    wanted = jax.jit(mixed)(X, np.int32(1))
+    assert jax.tree.structure(shapes) == jax.tree.structure(wanted)
+    for run in (program_of(listing), listing.evaluated):
+        for got, want in zip(run(X, np.int32(1)), jax.tree.leaves(wanted), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-6)
+    kinds = [(a.shape, a.dtype) for a in jax.tree.leaves(shapes)]
+    assert kinds == [(a.shape, a.dtype) for a in jax.tree.leaves(wanted)]
+
+
+def test_arithmetic_of_values_has_the_types_of_jax():
+    whole, half = np.arange(6, dtype=np.int32).reshape(2, 3), X.astype(np.float16)
+
+    def arithmetic(x, half, whole):
+        for a, b in ((x, x), (half, x), (whole, x), (whole, whole), (half, 1.7), (x, 1.7)):
+            yield from (a + b, b - a, a * b, b / a, a > b, b <= a, a == b, a != b)
+        yield from (x + True, x[:1] + x, 2 - whole, x.astype("int32"), whole == 1)
+
+    def listed(*args):
+        return list(arithmetic(*args))
+
+    args = (X, half, whole)
+    listing, _ = jaxpr_for_numpy(listed, *args)
+    for got, want in zip(program_of(listing)(*args), jax.jit(listed)(*args), strict=True):
+        assert got.dtype == want.dtype
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_what_jax_refuses_is_refused_and_leaves_no_trace_behind():
+    with pytest.raises(TypeError, match="incompatible shapes"):
+        jaxpr_for_numpy(lambda x: jax.lax.add(x, x.T), X)
+    with pytest.raises(jax.errors.ConcretizationTypeError):
+        jaxpr_for_numpy(lambda x: x if x.sum() > 0 else -x, X)
+    assert float(jnp.add(1, 2)) == 3
