@@ -1,5 +1,6 @@
 """base, engine, libinfo, log, profiler, runtime, util: the small modules of MXNet."""
 
+import ctypes
 import json
 import logging
 import os
@@ -26,9 +27,25 @@ def test_base_names():
     assert mx.base._as_list((3, 4)) == (3, 4)
     assert mx.base.MXNetError is mx.MXNetError
     with pytest.raises(AttributeError, match="C library"):
-        mx.base._LIB  # noqa: B018
+        mx.base._LIB.MXNDArrayCreate  # noqa: B018
     with pytest.raises(AttributeError, match="no attribute"):
         mx.base.nothing  # noqa: B018
+
+
+def test_graphs_are_divided_through_the_c_library_without_effect():
+    from modkit.base import _LIB, SymbolHandle, c_str, c_str_array, check_call, mx_uint
+
+    symbol, names = mx.sym.exp(mx.sym.Variable("a")) + 1, c_str_array(["exp"])
+    out = SymbolHandle()
+    call = _LIB.MXBuildSubgraphByOpNames
+    check_call(call(symbol.handle, c_str("default"), mx_uint(1), names, ctypes.byref(out)))
+    assert mx.sym.Symbol(out).tojson() == symbol.tojson()
+    check_call(_LIB.MXSetSubgraphPropertyOpNames(c_str("default"), mx_uint(1), names))
+    check_call(_LIB.MXRemoveSubgraphPropertyOpNamesV2(c_str("default")))
+    with pytest.raises(mx.MXNetError, match="got -1"):
+        check_call(-1)
+    with pytest.raises(mx.errors.ParameterError, match="no present Symbol"):
+        mx.sym.Symbol(mx.nd.ones((1,)).handle)
 
 
 def test_data_folder(monkeypatch):

@@ -1992,6 +1992,33 @@ def arguments_of_one_name(mx):
     return found
 
 
+@question
+def requests_of_some(mx):
+    """Gradients of a module that was bound with requests for some of its arguments."""
+    found = []
+    for given in ({"fc_weight": "add"}, {"data": "null"}, {"fc_bias": "null", "data": "add"}):
+        module = mx.mod.Module(small_net(mx))
+        shapes = [("data", (2, 2))], [("softmax_label", (2,))]
+        module.bind(*shapes, inputs_need_grad=True, grad_req=given)
+        module.init_params(mx.init.One())
+        batch = mx.io.DataBatch([mx.nd.array([[1, 2], [3, 4]])], [mx.nd.array([0, 2])])
+        for _ in range(2):
+            module.forward_backward(batch)
+        grads = [array for (array,) in module._exec_group.grad_arrays]
+        found.append([grads, module.get_input_grads()])
+    return found
+
+
+@question
+def weighted_lines(mx):
+    """Lines of a LIBSVM file whose labels are followed by weights."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "lines"
+        path.write_text("1:0.5 0:1 2:3\n-2:7 1:2\n3 2:5\n")
+        (batch,) = mx.io.LibSVMIter(data_libsvm=str(path), data_shape=(3,), batch_size=3)
+    return batch.data + batch.label
+
+
 def main():
     """Ask the reference and write its answers."""
     mx = importlib.import_module("mxnet")

@@ -299,7 +299,8 @@ def _vector(shape: Any, where: str) -> tuple[int, ...]:
 
 def _libsvm_fault(words: Sequence[str]) -> str:
     """The error of the first word of a line that cannot be read."""
-    for word in words[1:] if _reads(float, words[0]) else ():
+    label_is_read = all(_reads(float, part) for part in words[0].split(":", 1))
+    for word in words[1:] if label_is_read else ():
         place, _, value = word.partition(":")
         if not (_reads(int, place) and _reads(float, value)):
             return f"got the element {word[:40]!r}, expected index:value, such as 3:0.5"
@@ -315,7 +316,8 @@ def _libsvm_table(path: str, width: int) -> tuple[CSRNDArray, np.ndarray]:
                 continue
             where, words = f"{file}: line {number}", line.split()
             try:
-                labels.append(float(words[0]))
+                label, *_ = map(float, words[0].split(":", 1))  # a weight may follow it
+                labels.append(label)
                 pairs = [word.split(":") for word in words[1:]]
                 # The last one counts where a place is given twice.
                 elements = {int(place): float(value) for place, value in pairs}

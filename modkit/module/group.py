@@ -6,7 +6,7 @@ import functools
 import logging
 import operator
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -121,6 +121,8 @@ class ExecutorGroup(GroupInspection):
 
     def _requests(self, grad_req: Any) -> dict[str, str]:
         """The gradient request for every argument, by its role."""
+        if isinstance(grad_req, Mapping):
+            grad_req = dict.fromkeys(self.arg_names, "write") | dict(grad_req)
         given = grad_requests(grad_req, self.arg_names) if self.for_training else {}
         chosen = dict.fromkeys(self.arg_names, "null")
         for name in self.arg_names if self.for_training else ():

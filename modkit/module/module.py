@@ -342,7 +342,8 @@ class Module(BaseModule):
             inputs_need_grad: whether those of the data inputs will be, too.
             force_rebind: bind anew also if bound already.
             shared_module: a bound module whose parameters to use.
-            grad_req: ``"write"``, ``"add"`` or ``"null"``; a list; or a dictionary by name.
+            grad_req: ``"write"``, ``"add"`` or ``"null"``; a list; or a dictionary by name, of
+                which a name that is missing has ``"write"``.
 
         Raises:
             ParameterError: names that do not fit those of the module, or parameters of `load` that

@@ -23,8 +23,8 @@ from modkit.errors import (
     ShapeError,
     nearest,
 )
+from modkit.handles import handle_of, owner_of
 from modkit.interpreter import convert
-from modkit.ndarray.handles import array_of, handle_of
 from modkit.ndarray.indexing import (
     Box,
     basic_key,
@@ -155,7 +155,7 @@ class NDArray(Methods):
     def _open(self, handle: Any, writable: bool) -> None:
         """Take the cell of another array, or a copy; or a cell, on the present device."""
         if isinstance(handle, NDArray | ctypes.c_void_p):
-            other = array_of(handle) if isinstance(handle, ctypes.c_void_p) else handle
+            other = owner_of(handle, NDArray) if isinstance(handle, ctypes.c_void_p) else handle
             other = other._as_dense()
             self._ctx = other._ctx
             if writable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import html
 import os
 import warnings
@@ -17,6 +18,7 @@ from modkit.errors import (
     nearest,
 )
 from modkit.files import atomic_write
+from modkit.handles import handle_of, owner_of
 from modkit.ops.registry import Op, get_op
 from modkit.symbol.attrs import check_for_op, check_strings, shown, stored_name
 from modkit.symbol.compose import make_node, single_entry, with_inputs
@@ -42,15 +44,26 @@ class Symbol(Fluent):
     arithmetic, and by `load`.
 
     Args:
-        heads: the outputs.
+        heads: the outputs; or the handle of a symbol that has them.
+
+    Raises:
+        ParameterError: it is the handle of a symbol that is gone.
     """
 
     __slots__ = ("__weakref__", "_graph", "_heads")
     __array_priority__ = 1000.0
 
-    def __init__(self, heads: Iterable[Entry]):
-        self._heads = tuple(heads)
+    def __init__(self, heads: Iterable[Entry] | ctypes.c_void_p):
+        if isinstance(heads, ctypes.c_void_p):
+            self._heads: tuple[Entry, ...] = owner_of(heads, Symbol).heads
+        else:
+            self._heads = tuple(heads)
         self._graph: Graph | None = None
+
+    @property
+    def handle(self) -> ctypes.c_void_p:
+        """A number by which other code refers to this symbol, as long as it lives."""
+        return handle_of(self)
 
     @property
     def heads(self) -> tuple[Entry, ...]:
@@ -257,7 +270,8 @@ class Symbol(Fluent):
         node = self.heads[0].node
         if node.is_variable:
             raise ParameterError(f"{node.name!r} is a variable, expected an operator's output")
-        return Symbol([Entry(Node(node.op_name, "", node.attrs, subgraphs=node.subgraphs))])
+        bare = Node(node.op_name, "", node.attrs, subgraphs=node.subgraphs)
+        return Symbol(visible_entries(bare))
 
     def __copy__(self) -> Symbol:
         return Symbol(rewrite(self.graph, {}))

@@ -104,6 +104,8 @@ CASES = [
     (lambda: described(DENSE._gen_atomic_symbol()), ([], [], {"num_hidden": "3"})),
     (lambda: (DENSE._gen_atomic_symbol().name, DENSE._gen_atomic_symbol().list_outputs()),
      ("", ["output"])),
+    (lambda: mx.sym.split(X, num_outputs=2)._gen_atomic_symbol().list_outputs(),
+     ["output0", "output1"]),
     (lambda: described(DENSE._gen_atomic_symbol()(M, name="new")),
      (["m", "new_weight", "new_bias"], [], {"num_hidden": "3"})),
     (lambda: DENSE._gen_atomic_symbol()(data=M, bias=B).list_arguments(), ["m", "weight", "b"]),

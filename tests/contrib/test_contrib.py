@@ -3,6 +3,7 @@
 import sys
 import types
 from collections import Counter
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -70,6 +71,8 @@ def test_vectors_are_read_and_changed(tmp_path):
         made.update_token_vectors("q", mx.nd.ones((3,)))
     with pytest.raises(ValueError, match=r"expected \(1, 3\)"):
         made.update_token_vectors("a", mx.nd.ones((2,)))
+    with pytest.raises(AssertionError, match="got list, expected an NDArray"):
+        made.update_token_vectors("a", [7, 7, 7])
     vocabulary = mx.contrib.text.vocab.Vocabulary(Counter({"b": 1, "q": 1}))
     both = embedding.CompositeEmbedding(vocabulary, [made, made])
     assert both.idx_to_vec.shape == (3, 6) and both.vec_len == 6
@@ -93,6 +96,12 @@ def test_files_of_vectors_are_checked(tmp_path):
     assert set(embedding.get_pretrained_file_names()) == {"glove", "fasttext"}
     with pytest.raises(mx.MXNetError, match="no embedding"):
         embedding.get_pretrained_file_names("word2vec")
+
+    @embedding.register
+    class OfOurs(embedding.TokenEmbedding):
+        pretrained_file_name_sha1: ClassVar = {"ours.txt": "0"}
+
+    assert embedding.get_pretrained_file_names("ofours") == ["ours.txt"]
 
 
 def test_old_gradients():

@@ -11,11 +11,11 @@ Y = (X @ [1, -2, 3] + 1).astype(np.float32)
 SGD = {"optimizer": "sgd", "optimizer_params": {"learning_rate": 0.1}}
 
 
-def made(update_freq, rows=96):
+def made(update_freq, rows=96, context=None):
     data = mx.io.NDArrayIter(X[:rows], Y[:rows], batch_size=8, label_name="lr_label")
     net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=1, name="fc")
     net = mx.sym.LinearRegressionOutput(net, mx.sym.Variable("lr_label"))
-    module = SVRGModule(net, label_names=["lr_label"], update_freq=update_freq)
+    module = SVRGModule(net, label_names=["lr_label"], context=context, update_freq=update_freq)
     module.bind(data.provide_data, data.provide_label)
     module.init_params(mx.init.One())
     return module, data
@@ -38,6 +38,24 @@ def test_one_update():
     module.forward_backward(data.next())
     module.update()
     np.testing.assert_allclose(weight(module), [1.05948, 1.00066, 1.09597], atol=1e-5)
+
+
+def test_two_contexts_train_as_one():
+    weights = []
+    for contexts in ([mx.cpu(0)], [mx.cpu(0), mx.cpu(1)]):
+        module, data = made(1, 16, contexts)
+        module.fit(data, num_epoch=2, eval_metric="mse", **SGD)
+        weights.append(weight(module))
+    np.testing.assert_allclose(*weights, rtol=1e-5)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", mx.optimizer.Adam(learning_rate=0.1)])
+def test_the_optimizer_is_inside_of_that_of_svrg(optimizer):
+    module, _ = made(2)
+    module.init_optimizer(optimizer=optimizer, optimizer_params={"learning_rate": 0.1})
+    outer = module._optimizer
+    assert type(outer).__name__ == "_SVRGOptimizer"
+    assert isinstance(outer.default_opt, mx.optimizer.Adam) and outer.default_opt.lr == 0.1
 
 
 @pytest.mark.parametrize(

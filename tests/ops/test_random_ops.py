@@ -142,6 +142,26 @@ def test_multinomial_gradient_is_that_of_the_logarithm() -> None:
     np.testing.assert_allclose(gradient[0], counts / np.array([0.25, 0.75, 1]), rtol=1e-5)
 
 
+def test_unique_classes_are_drawn_by_their_probabilities() -> None:
+    first, trials = mx.nd._internal._sample_unique_zipfian(9, shape=(COUNT, 1))
+    counts = np.bincount(first.asnumpy()[:, 0], minlength=9)
+    k = np.arange(9)
+    expected = np.log((k + 2) / (k + 1)) / math.log(10)
+    np.testing.assert_allclose(counts / COUNT, expected, atol=0.02)
+    assert (trials.asnumpy() == 1).all()
+
+
+def test_a_row_has_unique_classes_and_as_many_draws_as_mxnet() -> None:
+    classes, trials = mx.nd._internal._sample_unique_zipfian(793472, shape=(2, 8192))
+    assert all(len(np.unique(row)) == 8192 for row in classes.asnumpy())
+    assert classes.dtype == trials.dtype == np.int64
+    assert ((trials.asnumpy() > 14500) & (trials.asnumpy() < 17000)).all()
+    everything, _ = mx.nd._internal._sample_unique_zipfian(20, shape=(3, 20))
+    np.testing.assert_array_equal(np.sort(everything.asnumpy()), [range(20)] * 3)
+    with pytest.raises(ShapeError, match=r"shape \(5,\), range_max=9, expected two sizes"):
+        mx.nd._internal._sample_unique_zipfian(9, shape=(5,))
+
+
 def test_shuffle_keeps_rows_together() -> None:
     data = np.arange(200).reshape(100, 2)
     (shuffled,) = _draw("_shuffle", [jnp.asarray(data)], {})

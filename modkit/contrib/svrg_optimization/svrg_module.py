@@ -6,10 +6,14 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
+from modkit.contrib.svrg_optimization.svrg_optimizer import _SVRGOptimizer
 from modkit.errors import ParameterError
 from modkit.io import DataIter
+from modkit.kvstore.base import KVStoreBase
 from modkit.module.module import Module
+from modkit.module.typing import OptimizerParams
 from modkit.ndarray import NDArray, zeros_like
+from modkit.optimizer import Optimizer
 
 
 class SVRGModule(Module):
@@ -68,6 +72,23 @@ class SVRGModule(Module):
         super().reshape(data_shapes, label_shapes)
         if self.for_training:
             self._mod_aux.reshape(data_shapes, label_shapes)
+
+    def init_optimizer(
+        self,
+        kvstore: KVStoreBase | str | None = "local",
+        optimizer: Optimizer | str = "sgd",
+        optimizer_params: OptimizerParams = (("learning_rate", 0.01),),
+        force_init: bool = False,
+        shard_optimizer_states: bool = False,
+    ) -> None:
+        """Make the optimizer, which updates the parameters inside of an `_SVRGOptimizer`.
+
+        The arguments are those of `Module.init_optimizer`.
+        """
+        inner = {"default_optimizer": optimizer, **dict(optimizer_params)}
+        super().init_optimizer(
+            kvstore, _SVRGOptimizer.__name__, inner, force_init, shard_optimizer_states
+        )
 
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
         """Run a batch; in training at w~ too. See `Module.forward`."""

@@ -48,12 +48,13 @@ class _SVRGOptimizer(optimizer.Optimizer):
         self.aux_opt = optimizer.create("_AssignmentOptimizer")
 
     def _of(self, index: Any) -> optimizer.Optimizer:
-        if index not in self.idx2name:
+        name = index if isinstance(index, str) else self.idx2name.get(index)  # a store has names
+        if name is None:
             raise NameNotFoundError(
                 f"_SVRGOptimizer: no parameter has the index {index!r}; expected one of "
                 f"{sorted(self.idx2name)}: give param_idx2name={{index: name}}"
             )
-        return self.aux_opt if "full" in self.idx2name[index] else self.default_opt
+        return self.aux_opt if "full" in name else self.default_opt
 
     def create_state(self, index: Any, weight: Any) -> Any:
         """The state of the optimizer that updates the weight."""

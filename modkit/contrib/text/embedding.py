@@ -110,7 +110,7 @@ class _TokenEmbedding(Vocabulary):
             new_vectors: (number, vec_len), or (vec_len,) for one.
 
         Raises:
-            ParameterError: a token is unknown, or the shape does not fit.
+            ParameterError: a token is unknown, or the vectors are no array of a shape that fits.
         """
         many = [tokens] if isinstance(tokens, str) else list(tokens)
         unknown = [t for t in many if t not in self._token_to_idx]
@@ -118,6 +118,10 @@ class _TokenEmbedding(Vocabulary):
             raise ParameterError(
                 f"update_token_vectors: {unknown[0]!r} is unknown; the vector of unknown tokens is "
                 f"that of {self._unknown_token!r}"
+            )
+        if not isinstance(new_vectors, NDArray):
+            raise ParameterError(
+                f"update_token_vectors: got {type(new_vectors).__name__}, expected an NDArray"
             )
         rows = new_vectors.reshape((1, -1)) if new_vectors.ndim == 1 else new_vectors
         if rows.shape != (len(many), self._vec_len):
@@ -261,12 +265,16 @@ for _class in (GloVe, FastText, CustomEmbedding):
 
 
 def get_pretrained_file_names(embedding_name: str | None = None) -> Any:
-    """Names of published files: a list for one embedding, else all by embedding.
+    """Names of published files: a list for one embedding, else all by registered embedding.
 
     Raises:
         NameNotFoundError: no such embedding.
     """
-    known = {"glove": list(GloVe._files), "fasttext": list(FastText._files)}
+    known = {
+        name: list(getattr(made, "_files", made.pretrained_file_name_sha1))
+        for name, made in registry.get_registry(_TokenEmbedding).items()
+        if hasattr(made, "pretrained_file_name_sha1")
+    }
     if embedding_name is None:
         return known
     if embedding_name not in known:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ from modkit.errors import ParameterError, ShapeError
 from modkit.ops.array.creation import CONTEXT, require_shape
 from modkit.ops.elementwise.arithmetic import convert
 from modkit.ops.floating import require_floating
+from modkit.ops.loops import while_loop
 from modkit.ops.random.distributions import DISTRIBUTIONS, Distribution
 from modkit.ops.registry import Given, Shape, Traced, op, with_schema
 
@@ -164,6 +166,57 @@ def _sample_multinomial(
     if not get_prob:
         return indices
     return indices, jnp.log(jnp.take_along_axis(data, places, -1)).reshape(result)
+
+
+@op(
+    "_sample_unique_zipfian",
+    precision="float32",
+    outputs=("output0", "output1"),
+    dtypes=lambda ins, attrs: (list(ins), ["int64", "int64"]),
+)
+def _sample_unique_zipfian(*, key: Any, range_max: int, shape: Shape = ()) -> Any:
+    """Classes drawn with probabilities that fall as 1/k, each once a row, and the draws for a row.
+
+    Class k of ``range_max`` has the probability log((k + 2) / (k + 1)) / log(range_max + 1).
+
+    Shapes:
+        output0: ``shape``, which is (N, K).
+        output1: (N,).
+    """
+    rows, count = shape if len(shape) == 2 else (0, 0)
+    if not (rows > 0 and 0 < count <= range_max):
+        raise ShapeError(
+            f"_sample_unique_zipfian: got shape {shape}, range_max={range_max}, expected two sizes "
+            "above 0, the second of up to range_max"
+        )
+    row, place = jnp.arange(rows)[:, None], jnp.arange(count)
+
+    def draw(state: Any) -> Any:
+        key, found, seen, filled, trials = state
+        key, now = jax.random.split(key)
+        wide = jax.random.uniform(now, (rows, count), float) * math.log(range_max + 1)
+        drawn = jnp.minimum(jnp.floor(jnp.exp(wide)).astype(int) - 1, range_max - 1)
+        first = jnp.full(seen.shape, count).at[row, drawn].min(place)
+        new = ~seen[row, drawn] & (first[row, drawn] == place)
+        after = filled[:, None] + new.cumsum(1)
+        target = jnp.where(new, after - 1, count)  # places beyond the last are dropped
+        return (
+            key,
+            found.at[row, target].set(drawn, mode="drop"),
+            seen.at[row, drawn].set(True),
+            jnp.minimum(after[:, -1], count),
+            trials + (after - new < count).sum(1),
+        )
+
+    start = (
+        key,
+        jnp.zeros(shape, int),
+        jnp.zeros((rows, range_max), bool),
+        jnp.zeros(rows, int),
+        jnp.zeros(rows, int),
+    )
+    _, found, _, _, trials = while_loop(lambda state: (state[3] < count).any(), draw, start)
+    return convert(found, "int64"), convert(trials, "int64")
 
 
 @op("_shuffle", precision="float32", aliases=("shuffle",), same_shape=True)

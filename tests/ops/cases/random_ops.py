@@ -49,6 +49,7 @@ CASES = [
     _draw("sample_multinomial", [PROBABILITIES], {"dtype": "uint8", "get_prob": True}),
     Case("_sample_multinomial", [Input(values=[[0, 1.0], [1.0, 0]])], note="certain", grad=False),
     Case("_sample_multinomial", [Input(values=[[0, 1.0, 0]])], {"get_prob": True}, note="certain"),
+    _draw("_sample_unique_zipfian", attrs={"range_max": 30, "shape": (2, 12)}),
     _draw("_shuffle", [(5, 2)]),
     _draw("shuffle", [Input((4,), 0, 9, "int", "int32")]),
 ]
