@@ -246,7 +246,7 @@ def _run(mx, function, case):
     names += symbol.list_auxiliary_states()
     values = dict(zip(names, _arrays(mx, case)))  # noqa: B905 - Python 3.8
     floats = [n for n in names[:first] if values[n].dtype in FLOATS]
-    floats = floats[case["frozen"] and len(floats) > 1 :]
+    floats = [] if case["random"] else floats[case["frozen"] and len(floats) > 1 :]
     for req in ("write", "add"):
         gradients = {n: mx.nd.full(values[n].shape, BEFORE, dtype=values[n].dtype) for n in floats}
         bound = symbol.bind(
@@ -256,9 +256,9 @@ def _run(mx, function, case):
             grad_req={n: req if n in floats else "null" for n in names[:first]},
             aux_states={n: values[n].copy() for n in names[first:]} or None,
         )
-        if floats and req == "write" and not case["random"]:
+        if floats and req == "write":
             found["inference"] = [packed(o.asnumpy()) for o in bound.forward(is_train=False)]
-        outputs = [o.asnumpy() for o in bound.forward(is_train=bool(floats))]
+        outputs = [o.asnumpy() for o in bound.forward(is_train=bool(floats or case["random"]))]
         if case["random"]:
             return dict(found, outputs=[packed(np.zeros_like(o)) for o in outputs])
         found["outputs"] = [packed(o) for o in outputs]

@@ -71,8 +71,8 @@ def _none_by_default(case):
 
 
 def _one_position(case):
-    """Whether an image has one row or column."""
-    return 1 in case["arrays"][0].shape[2:]
+    """Whether an image, or a grid for one, has one row or column."""
+    return 1 in (*case["arrays"][0].shape[2:], *np.ravel(case["attrs"].get("target_shape", ())))
 
 
 def _is_infinite(case):
@@ -342,19 +342,6 @@ ADD_OTHERWISE = (
 )
 """Operators whose added gradients are neither the written ones nor what was there with them."""
 
-NO_GRADIENT = (
-    "batch_take",
-    "_grad_add",
-    "khatri_rao",
-    "multi_lars",
-    "*calibrate_entropy",
-    "multi_sum_sq",
-    "_contrib_RROIAlign",
-    "_slice_assign*",
-    "_histogram",
-)
-"""Operators that have a gradient here."""
-
 
 def _types_differ(case):
     """Whether inputs are of several types."""
@@ -582,16 +569,6 @@ DEFECTS = [
         "*",
         "only modkit runs: gradient .* of zeros: .*(FGradient|kNullOp|wrong req)",
         "it has no gradient there, zeros here",
-    ),
-    *(
-        (name, "only modkit runs: gradient .*FGradient", "it has no gradient")
-        for name in NO_GRADIENT
-    ),
-    (
-        "*",
-        "only modkit runs: Traceback.*is non-differentiable because",
-        "it binds no executor with gradients of an operator that has none",
-        lambda case: case["manner"] == "graph",
     ),
     *(
         (
@@ -1111,7 +1088,7 @@ DEFECTS = [
     ),
     (
         "_sample_multinomial",
-        "outputs",
+        "(outputs|gradient)",
         "half the probabilities, in a second pass, do not add up to 1: it draws a class that is "
         "not there",
         lambda case: case["difference"].startswith("second pass"),
@@ -1133,6 +1110,30 @@ DEFECTS = [
         "only the reference runs: .*got shape",
         "it compares numbers of elements, not shapes",
         lambda case: len({a.size for a in case["arrays"]}) == 1,
+    ),
+    (
+        "GroupNorm",
+        "only the reference runs: .*(gamma|beta): got shape",
+        "it compares numbers of elements, not shapes",
+        lambda case: {a.size for a in case["arrays"][1:]} == {int(case["attrs"]["num_groups"])},
+    ),
+    (
+        "*lamb_update_phase2",
+        "only the reference runs: .*r[12]: got shape",
+        "of a norm's shape it looks at the first size alone",
+        lambda case: all(a.size == a.shape[0] == 1 for a in case["arrays"][2:4]),
+    ),
+    (
+        "*allclose",
+        "only modkit runs: .*inferring shapes failed. input shapes: None",
+        "its result has no axes, and so a shape that other eager calls do not know",
+        lambda case: bool(case["chained"]),
+    ),
+    (
+        "Custom",
+        "only modkit runs: .*Shape inconsistent",
+        "not the reference's: a size of 0 in an inferred shape is an unknown one",
+        lambda case: case["np_shape"] and _fits_with_unknown(case),
     ),
     ("*BatchNorm*", r"only modkit runs: .*req\[(sync)?batchnorm", "moments alone are refused"),
     (
@@ -1793,7 +1794,7 @@ DEFECTS = [
     ),
     (
         "_while_loop",
-        "gradient",
+        "(gradient|the reference)",
         "no step: it does not write the gradients",
         lambda case: np.asarray(case["attrs"]["limit"], case["arrays"][1].dtype) <= 0,
     ),

@@ -23,6 +23,7 @@ from modkit.errors import (
     nearest,
     not_taken,
 )
+from modkit.ops.own_gradient import without_gradient
 
 Shape = tuple[int, ...]
 """Sizes. In shape inference a 0 is a size that is not known yet, and ``None`` a whole shape."""
@@ -81,6 +82,7 @@ class Op:
     dtypes: Callable[..., Any] | None
     loss: bool | Callable[[Mapping[str, Any]], bool]
     own_gradient: bool
+    differentiable: bool
     internal: bool
     hint: str
     takes_key: bool
@@ -320,6 +322,7 @@ def op(
     dtypes: Callable[..., Any] | None = None,
     loss: bool | Callable[[Mapping[str, Any]], bool] = False,
     own_gradient: bool = False,
+    differentiable: bool = True,
     inert: Mapping[str, tuple[Any, ...]] | None = None,
     hint: str | None = None,
     names: Callable[[Mapping[str, Any]], Sequence[str]] | None = None,
@@ -365,6 +368,8 @@ def op(
             for it.
         own_gradient: it has a gradient where the cotangents of its outputs are 0, as a loss has:
             operators after it that stop gradients do not stop this one, as in MXNet 1.9.1.
+        differentiable: whether it has a gradient in MXNet 1.9.1; else a cotangent of its outputs
+            raises an error.
         inert: parameters that MXNet takes and that cannot matter here (``workspace``,
             ``cudnn_off``), as ``{name: (type, default)}``, or ``(type, default, before)`` with the
             parameter that follows it in MXNet's order. They are parsed and kept, not passed.
@@ -404,9 +409,10 @@ def op(
             types_, defaults[extra] = _placed(types_, extra, kind, *before), default
         if variadic and variadic not in types_:
             types_[variadic], defaults[variadic] = int, 0
+        constants = {n for n, t in types_.items() if t not in (Traced, TracedTuple)} | {"train"}
         entry = Op(
             name=name,
-            fn=fn,
+            fn=fn if differentiable else without_gradient(name, fn, constants),
             inputs=tuple(p.name for p in tensors),
             variadic=variadic,
             types=types_,
@@ -423,6 +429,7 @@ def op(
             dtypes=dtypes,
             loss=loss,
             own_gradient=own_gradient,
+            differentiable=differentiable,
             internal=name.startswith("_"),
             hint=hint or name.lower().lstrip("_"),
             takes_key="key" in signature.parameters,

@@ -35,7 +35,7 @@ def _outputs(
     return names
 
 
-@op("_contrib_dgl_adjacency", precision="float32", loss=True)
+@op("_contrib_dgl_adjacency", precision="float32", differentiable=False)
 def dgl_adjacency(data: Any) -> Any:
     """The adjacency matrix: 1 in float32 for each edge.
 
@@ -58,7 +58,7 @@ def dgl_adjacency(data: Any) -> Any:
     precision="float32",
     variadic="num_args",
     outputs=_outputs("_contrib_dgl_subgraph", 2, lambda n: n - 1),
-    loss=True,
+    differentiable=False,
 )
 def dgl_subgraph(*data: Any, return_mapping: bool) -> Any:
     """The subgraphs that sets of vertices induce: the edges between them.
@@ -84,7 +84,7 @@ def dgl_subgraph(*data: Any, return_mapping: bool) -> Any:
     precision="float32",
     variadic="num_args",
     outputs=_outputs("_contrib_dgl_graph_compact", 2, lambda n: n // 2),
-    loss=True,
+    differentiable=False,
 )
 def dgl_graph_compact(*data: Any, return_mapping: bool, graph_sizes: tuple[int, ...]) -> Any:
     """Sampled graphs without padding: vertices are numbered by their position among the sampled.
@@ -115,7 +115,7 @@ def dgl_graph_compact(*data: Any, return_mapping: bool, graph_sizes: tuple[int, 
     precision="float32",
     variadic="num_args",
     outputs=_outputs("_contrib_dgl_csr_neighbor_uniform_sample", 2, lambda n: 3 * (n - 1)),
-    loss=True,
+    differentiable=False,
 )
 def dgl_csr_neighbor_uniform_sample(
     *data: Any, num_hops: int = 1, num_neighbor: int = 2, max_num_vertices: Size = 100
@@ -156,7 +156,7 @@ def dgl_csr_neighbor_uniform_sample(
     precision="float32",
     variadic="num_args",
     outputs=_outputs("_contrib_dgl_csr_neighbor_non_uniform_sample", 3, lambda n: 4 * (n - 2)),
-    loss=True,
+    differentiable=False,
 )
 def dgl_csr_neighbor_non_uniform_sample(
     *data: Any, num_hops: int = 1, num_neighbor: int = 2, max_num_vertices: Size = 100

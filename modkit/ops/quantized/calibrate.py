@@ -95,6 +95,7 @@ def _check_counts(arrays: Sequence[Any], _attrs: Mapping[str, Any]) -> None:
     costly=True,
     outputs=("threshold", "divergence"),
     dtypes=_types,
+    differentiable=False,
     hint="calibrate_entropy",
     check_values=_check_counts,
 )

@@ -53,6 +53,7 @@ def _check(operator: str, lhs: jax.Array, rhs: jax.Array) -> None:
 @quantized(
     "quantized_elemwise_add",
     params=_params,
+    differentiable=False,
     dtypes=_types,
 )
 def quantized_elemwise_add(

@@ -115,6 +115,7 @@ def quantized_flatten(data: jax.Array, min_data: jax.Array, max_data: jax.Array)
 @quantized(
     "quantized_act",
     params=_range_params,
+    differentiable=False,
     dtypes=_same_type,
 )
 def quantized_act(

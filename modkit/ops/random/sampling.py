@@ -169,7 +169,7 @@ def _sample_multinomial(
     return indices, jnp.log(jnp.take_along_axis(data, places, -1)).reshape(result)
 
 
-@op("_shuffle", precision="float32", aliases=("shuffle",), same_shape=True)
+@op("_shuffle", precision="float32", aliases=("shuffle",), same_shape=True, differentiable=False)
 def _shuffle(data: Any, *, key: Any) -> Any:
     """The rows of ``data``, along its first dimension, in random order."""
     return jax.random.permutation(key, data, axis=0)

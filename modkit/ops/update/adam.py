@@ -74,7 +74,7 @@ def _phase2_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Mapping
     return [full, full, *norms, *[full] * len(ins[4:])], [full]
 
 
-@op("lamb_update_phase2", precision="float32", partial=_phase2_partial)
+@op("lamb_update_phase2", precision="float32", partial=_phase2_partial, differentiable=False)
 def lamb_update_phase2(
     weight: Any,
     g: Any,
@@ -100,6 +100,7 @@ def lamb_update_phase2(
 @op(
     "mp_lamb_update_phase2",
     precision="float32",
+    differentiable=False,
     partial=_phase2_partial,
     aux=("weight32",),
     dtypes=lambda ins, attrs: ([ins[0], "float32", "float32", "float32", "float32"], [ins[0]]),
