@@ -34,7 +34,7 @@ LARGE = 400_000
 """No array has more elements."""
 INDEX_TYPES = ("int32", "int64", "uint8", "float16", "float32", "float64")
 PRODUCTS = ("khatri_rao", "*dot", "*linalg_gemm*", "*linalg_make*", "*linalg_syrk", "diag")
-PRODUCTS += ("_contrib_interleaved_*",)
+PRODUCTS += ("_contrib_interleaved_*", "BilinearSampler")
 """Operators whose results may have the product of two sizes; they stay small."""
 LISTS = {
     "num_args": ("Concat", "concat", "stack", "khatri_rao", "add_n", "ElementWiseSum", "*_sum"),
