@@ -9,7 +9,8 @@ fit, or an array without elements. Some have equal elements, NaN and infinities,
 elements or axes under ``np_shape``, sparse arrays, one variable as two inputs, gradients of one
 output, or none of the first input; some run eagerly, on views of arrays and in place too, others
 as graphs that have been written as JSON. Some are one link of a chain of operators, whose
-gradients are sums, some run a second pass, and some calls spell their arguments otherwise.
+gradients are sums, some run a second pass, and some calls spell their arguments otherwise. Some
+executors are reshaped, and some eager calls are recorded in inference mode.
 """
 
 import fnmatch
@@ -27,11 +28,13 @@ from modkit.ops.registry import OPS
 TYPES = ("float32",) * 6 + ("float64",) * 2
 TYPES += ("float16", "int32", "int64", "uint8", "int8", "bool")
 SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e30, 1e-40)
+EXTREME = (1e30, -1e30, 1e-30, float("inf"), float("nan"))
+"""Rates and other numbers of updates."""
 LARGE = 400_000
 """No array has more elements."""
 INDEX_TYPES = ("int32", "int64", "uint8", "float16", "float32", "float64")
 PRODUCTS = ("khatri_rao", "*dot", "*linalg_gemm*", "*linalg_make*", "*linalg_syrk", "diag")
-PRODUCTS += ("_contrib_interleaved_*",)
+PRODUCTS += ("_contrib_interleaved_*", "BilinearSampler")
 """Operators whose results may have the product of two sizes; they stay small."""
 LISTS = {
     "num_args": ("Concat", "concat", "stack", "khatri_rao", "add_n", "ElementWiseSum", "*_sum"),
@@ -75,7 +78,7 @@ def spell(case):
     made = f" [{case['invalid']}]" if case["invalid"] else ""
     made += f" [{case['manner']}]" if case["manner"] == "recorded" else ""
     marks = ("values", "storage", "np_shape", "views", "repeated", "output", "frozen", "saved")
-    marks += ("chained", "spelling", "passes", "in_place")
+    marks += ("chained", "spelling", "passes", "in_place", "reshaped", "predicting")
     made += "".join(f" [{n}: {case[n]}]" for n in marks if case[n])
     return f"#{case['at']} {case['op']}({shapes}) {case['attrs']}{made}"
 
@@ -117,6 +120,8 @@ def _case(choices, schema, stream, at):
     for name, kind in schema.get(row.op, ()):
         if stream.rand() < (0.3 if name in attrs else 0.15):
             value = _value(kind, attrs.get(name), stream, axes if name in AXES else 0)
+            if isinstance(value, float) and "_update" in row.op and stream.rand() < 0.1:
+                value = EXTREME[stream.randint(len(EXTREME))]
             if value is not None and not (name in LISTS and value < 0):  # reads of 2**32 arrays
                 attrs[name] = value
     invalid = INVALID[stream.randint(len(INVALID))] if stream.rand() < 1 / 6 else ""
@@ -178,10 +183,12 @@ def _use(case, schema, stream):
         "named": named,
         "passes": plain and manner == "graph" and stream.rand() < PASSES,
         "in_place": in_place and stream.rand() < IN_PLACE,
+        "reshaped": plain and bool(arrays) and manner == "graph" and stream.rand() < RESHAPED,
+        "predicting": manner == "recorded" and stream.rand() < PREDICTING,
     }
 
 
-CHAINED, SPELLED, PASSES, IN_PLACE = 0.12, 0.2, 0.2, 0.3
+CHAINED, SPELLED, PASSES, IN_PLACE, RESHAPED, PREDICTING = 0.12, 0.2, 0.2, 0.3, 0.15, 0.2
 """Shares of the cases that can be so."""
 
 

@@ -69,15 +69,19 @@ def _arrays(mx, case):
     """The case's arrays: views of larger ones, or sparse, where it says so."""
     made = []
     for at, a in enumerate(case["arrays"]):
-        if case["views"] and a.ndim:
-            whole = mx.nd.array(np.concatenate([a, a, a]), dtype=a.dtype)
-            made.append(whole[len(a) : 2 * len(a)])
-        else:
-            made.append(mx.nd.array(a, dtype=a.dtype))
+        made.append(_array(mx, a, case))
         kind = case["storage"][at] if at < len(case["storage"]) else "default"
         if kind != "default":
             made[-1] = made[-1].tostype(kind)
     return made
+
+
+def _array(mx, value, case):
+    """The array; where the case says so, a view of a larger one."""
+    if not case["views"] or not value.ndim:
+        return mx.nd.array(value, dtype=value.dtype)
+    whole = mx.nd.array(np.concatenate([value, value, value]), dtype=value.dtype)
+    return whole[len(value) : 2 * len(value)]
 
 
 def _called(library, function, inputs, case, **more):
@@ -170,7 +174,7 @@ def _record(mx, function, case):
         for v in floats:
             v.attach_grad(req)
             v.grad[:] = BEFORE
-        with mx.autograd.record():
+        with mx.autograd.record(train_mode=not case["predicting"]):
             outputs = called()
         if case["random"]:
             return {"outputs": [packed(np.zeros_like(o.asnumpy())) for o in outputs]}
@@ -186,12 +190,12 @@ def _record(mx, function, case):
             found[f"gradient ({req})"] = _words(mx, error)
     if floats:
         try:
-            found["second gradient"] = _second(mx, called, floats, heads)
+            found["second gradient"] = _second(mx, case, called, floats, heads)
         except Exception as error:  # as above
             found["second gradient"] = _words(mx, error)
     dense = set(found["storage types"].split()) == {"default"}
     if dense and case["output"] is None and case["op"] not in calls.PARAMETERS:
-        targets = [mx.nd.array(np.ones(o.shape), dtype=o.dtype) for o in outputs]
+        targets = [_array(mx, np.ones(o.shape, o.dtype), case) for o in outputs]
         called(out=targets if len(targets) > 1 else targets[0])
         found["out"] = [packed(o.asnumpy()) for o in targets]
     if case["in_place"]:
@@ -201,11 +205,11 @@ def _record(mx, function, case):
     return found
 
 
-def _second(mx, called, floats, heads):
+def _second(mx, case, called, floats, heads):
     """Gradients of a weighted sum of the gradients."""
     for v in floats:
         v.attach_grad()
-    with mx.autograd.record():
+    with mx.autograd.record(train_mode=not case["predicting"]):
         made = called()
         firsts = mx.autograd.grad(made, floats, heads, create_graph=True, retain_graph=True)
         total = sum((g * mx.nd.array(_head(g), dtype=g.dtype)).sum() for g in firsts)
@@ -246,7 +250,7 @@ def _run(mx, function, case):
     names += symbol.list_auxiliary_states()
     values = dict(zip(names, _arrays(mx, case)))  # noqa: B905 - Python 3.8
     floats = [n for n in names[:first] if values[n].dtype in FLOATS]
-    floats = floats[case["frozen"] and len(floats) > 1 :]
+    floats = [] if case["random"] else floats[case["frozen"] and len(floats) > 1 :]
     for req in ("write", "add"):
         gradients = {n: mx.nd.full(values[n].shape, BEFORE, dtype=values[n].dtype) for n in floats}
         bound = symbol.bind(
@@ -256,9 +260,9 @@ def _run(mx, function, case):
             grad_req={n: req if n in floats else "null" for n in names[:first]},
             aux_states={n: values[n].copy() for n in names[first:]} or None,
         )
-        if floats and req == "write" and not case["random"]:
+        if floats and req == "write":
             found["inference"] = [packed(o.asnumpy()) for o in bound.forward(is_train=False)]
-        outputs = [o.asnumpy() for o in bound.forward(is_train=bool(floats))]
+        outputs = [o.asnumpy() for o in bound.forward(is_train=bool(floats or case["random"]))]
         if case["random"]:
             return dict(found, outputs=[packed(np.zeros_like(o)) for o in outputs])
         found["outputs"] = [packed(o) for o in outputs]
@@ -273,7 +277,27 @@ def _run(mx, function, case):
                     found[f"second pass ({req})"], found[f"second pass gradient ({req})"] = made
             except Exception as error:  # as above
                 found[f"gradient ({req})"] = _words(mx, error)
+        if case["reshaped"] and req == "write":
+            try:
+                found["reshaped"], found[f"reshaped gradient ({req})"] = _reshaped(mx, bound)
+            except Exception as error:  # as above
+                found["reshaped"] = _words(mx, error)
     return found
+
+
+def _reshaped(mx, bound):
+    """Outputs and gradients of the executor with one row more of its first input."""
+    first, old = next(iter(bound.arg_dict.items()))
+    shapes = {first: (old.shape[0] + 1, *old.shape[1:])}
+    larger = bound.reshape(partial_shaping=True, allow_up_sizing=True, **shapes)
+    for name, array in larger.arg_dict.items():
+        array[:] = mx.nd.array(np.resize(bound.arg_dict[name].asnumpy(), array.shape))
+    gradients = [g for g in larger.grad_arrays if g is not None]
+    for gradient in gradients:
+        gradient[:] = BEFORE
+    outputs = larger.forward(is_train=True)
+    larger.backward([mx.nd.array(_head(o), dtype=o.dtype) for o in outputs])
+    return [[packed(a.asnumpy()) for a in each] for each in (outputs, gradients)]
 
 
 def _again(bound, first, heads):

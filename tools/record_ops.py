@@ -39,7 +39,9 @@ OF_OTHERS = ("_backward", "_np", "_broadcast_backward", "_sg_")
 """Beginnings of names of operators that no symbol of a user has."""
 
 sys.path.append(str(ROOT / "tests" / "ops"))
+sys.path.append(str(ROOT / "tools"))
 rows = importlib.import_module("case")
+added = importlib.import_module("operator_rows")
 
 
 def main(families):
@@ -151,8 +153,13 @@ def _function(mx, name, library=None):
 
 
 def _record_schema(mx, path):
-    """Names and arguments, with types, of every operator that symbols have."""
-    schema, groups = {}, {}
+    """Names and arguments, with types, of every operator that symbols have.
+
+    ``differentiable`` is there where it is not true: false, or null where no call says it.
+    """
+    schema, groups, cases = {}, {}, {}
+    for case in [c for table in [*rows.load().values(), added.ROWS] for c in table]:
+        cases.setdefault(case.op, []).append(case)
     for name in sorted(mx.operator.get_all_registered_operators()):
         groups.setdefault(_handle(mx, name), []).append(name)
     for names in groups.values():
@@ -162,10 +169,59 @@ def _record_schema(mx, path):
         arguments = mx.operator.get_operator_arguments(names[0])
         pairs = [list(p) for p in zip(arguments.names, arguments.types)]  # noqa: B905 - 3.8
         schema[names[0]] = {"names": names, "arguments": pairs}
+        found = {_forked(mx, case) for name in names for case in cases.get(name, ())}
+        known = found & {True, False}
+        if known != {True} and cases.keys() & set(names):
+            schema[names[0]]["differentiable"] = False if known else None
     lines = [f"{json.dumps(name)}: {json.dumps(schema[name])}" for name in sorted(schema)]
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
     print(f"{path.name}: {len(schema)} operators")
     return 0
+
+
+def _forked(mx, case):
+    """`_differentiable` from another process: some calls end it."""
+    ends = os.pipe()
+    if not os.fork():
+        os.write(ends[1], json.dumps(_differentiable(mx, case)).encode())
+        os._exit(0)
+    os.close(ends[1])
+    with os.fdopen(ends[0]) as pipe:
+        answer = pipe.read()
+    os.wait()
+    return json.loads(answer or "null")
+
+
+def _differentiable(mx, case):
+    """Whether a row's gradients can be bound, or computed eagerly; ``None`` where no call says."""
+    values = [mx.nd.array(a, dtype=a.dtype) for a in case.arrays()]
+    floats = [i for i, v in enumerate(values) if v.dtype in (np.float16, np.float32, np.float64)]
+
+    def bound():
+        names = [f"in{i}" for i in range(len(values))]
+        symbol = _function(mx, case.op)(*[mx.sym.Variable(n) for n in names], **case.attrs)
+        given = dict(zip(names, values))  # noqa: B905 - Python 3.8 has no strict=
+        states = {n: given.pop(n) for n in symbol.list_auxiliary_states()}
+        gradients = {n: v for n, v in given.items() if names.index(n) in floats}
+        symbol.bind(mx.cpu(), given, args_grad=gradients, aux_states=states)
+
+    def called():
+        for i in floats:
+            values[i].attach_grad()
+        with mx.autograd.record():
+            made = _function(mx, case.op, mx.nd)(*values, **case.attrs)
+        mx.autograd.backward(made)
+
+    found = None
+    for ask in (bound, called) if floats else ():
+        try:
+            ask()
+        except Exception as error:  # any: other words say nothing
+            if "is non-differentiable because" in str(error):
+                return False
+        else:
+            found = True
+    return found
 
 
 def _handle(mx, name):

@@ -45,6 +45,7 @@ class Operator(Eager):
     ):
         self._op, self._fixed, self._names, self._train = op, fixed, names, train
         self.elementwise, self.own_gradient = op.elementwise, op.own_gradient
+        self.differentiable = op.differentiable
         self.call_s = CALL_S
 
         def run(arrays: Sequence[jax.Array], key_data: Any, numbers: Sequence[float]) -> Any:

@@ -20,7 +20,7 @@ from modkit.interpreter import NumPyProgram, program_of, quietly
 from modkit.interpreter.reverse import vjp
 from modkit.interpreter.tracing import jaxpr_for_numpy
 from modkit.memory_cache import Eager
-from modkit.ndarray.invoke import Call, Types, flat_numbers, owned, types_of
+from modkit.ndarray.invoke import Call, Operator, Types, flat_numbers, owned, types_of
 from modkit.ndarray.storage import needs_x64, x64_scope
 from modkit.ops.elementwise.arithmetic import is_whole
 
@@ -152,8 +152,10 @@ class Steps:
         if not all(isinstance(fn, Eager) and fn is back for fn, back, *_ in calls):
             self.left = 0
         moves: list[bool] = []
-        for _, _, places, _ in calls:
+        for fn, _, places, _ in calls:
             moves.append(any(moves[i] if i >= 0 else j in wanted for i, j in places))
+            if moves[-1] and isinstance(fn, Operator) and not fn.differentiable:
+                self.left = 0  # the program knows which cotangents are there
         self._differentiated = [
             (i, j) for i, j in structure.heads if (moves[i] if i >= 0 else j in wanted)
         ]

@@ -44,7 +44,7 @@ def lazy_rows(
     needs_rows = op.name == "ftrl_update" and weight.stype != ROWS
     if grad.stype != ROWS or needs_rows or not attrs.get("lazy_update", True):
         return None
-    if any(each.shape != weight.shape for each in (grad, *states)):
+    if grad.shape != weight.shape or any(len(each) != len(weight) for each in states):
         shapes = ", ".join(str(each.shape) for each in inputs)
         raise ShapeError(f"{op.name}: got shapes {shapes}, expected one shape for all")
     if op.name == "_sparse_adagrad_update" and attrs["wd"]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import functools
+from collections.abc import Callable, Collection
+from typing import Any, NoReturn
 
+from modkit.errors import ModkitError
 from modkit.interpreter.reverse import CustomVjp
 
 
@@ -31,3 +33,34 @@ def with_gradient(
 
     run.defvjp(forward, backward)
     return run(data, *others)
+
+
+def without_gradient(
+    name: str, fn: Callable[..., Any], constants: Collection[str]
+) -> Callable[..., Any]:
+    """The function, whose results take no cotangents.
+
+    Args:
+        name: the operator's name, for the error.
+        fn: its function.
+        constants: names of the parameters that are no arrays.
+    """
+
+    def refuse(_saved: Any, _cotangent: Any) -> NoReturn:
+        raise ModkitError(
+            f"{name}: got a gradient of its result, expected none: the operator has no derivative, "
+            "as in MXNet; apply BlockGrad to its result, or give its inputs the grad_req 'null'"
+        )
+
+    @functools.wraps(fn)
+    def run(*arrays: Any, **given: Any) -> Any:
+        fixed = {n: given.pop(n) for n in constants if n in given}
+
+        @CustomVjp
+        def made(arrays: Any, given: Any) -> Any:
+            return fn(*arrays, **given, **fixed)
+
+        made.defvjp(lambda *both: (made(*both), None), refuse)
+        return made(arrays, given)
+
+    return run

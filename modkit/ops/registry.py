@@ -24,6 +24,7 @@ from modkit.errors import (
     nearest,
     not_taken,
 )
+from modkit.ops.own_gradient import without_gradient
 
 Shape = tuple[int, ...]
 """Sizes. In shape inference a 0 is a size that is not known yet, and ``None`` a whole shape."""
@@ -102,6 +103,8 @@ class Op:
             for it.
         own_gradient: it has a gradient where the cotangents of its outputs are 0, as a loss has:
             operators after it that stop gradients do not stop this one, as in MXNet 1.9.1.
+        differentiable: whether it has a gradient in MXNet 1.9.1; else a cotangent of its outputs
+            raises an error.
         elementwise: an element of the output depends on the inputs' elements at the same position
             only, so that any order of axes gives the same result.
         channels_last: ``attrs -> function`` that takes and returns the same for arrays of 4 axes
@@ -137,6 +140,7 @@ class Op:
     dtypes: Callable[..., Any] | None = None
     loss: bool | Callable[[Given], bool] = False
     own_gradient: bool = False
+    differentiable: bool = True
     elementwise: bool = False
     channels_last: Callable[[Given], Callable[..., Any] | None] | None = None
     costly: bool = False
@@ -405,9 +409,11 @@ def op(
         variadic = schema.get("variadic")
         if variadic and variadic not in types_:
             types_[variadic], defaults[variadic] = int, 0
+        constants = {n for n, t in types_.items() if t not in (Traced, TracedTuple)} | {"train"}
+        differentiable = schema.get("differentiable", True)
         entry = kind(
             name=name,
-            fn=fn,
+            fn=fn if differentiable else without_gradient(name, fn, constants),
             inputs=tuple(p.name for p in tensors),
             types=types_,
             defaults=defaults,

@@ -104,7 +104,8 @@ def _dot(stypes: Sequence[str], attrs: Given) -> str:
 
 
 ROW_UPDATES = (
-    "sgd_update", "sgd_mom_update", "adam_update", "ftrl_update", "_sparse_adagrad_update"
+    "sgd_update", "sgd_mom_update", "adam_update", "ftrl_update", "_sparse_adagrad_update",
+    "_contrib_group_adagrad_update",
 )  # fmt: skip
 """Operators that update the rows of a row-sparse gradient alone."""
 

@@ -371,6 +371,8 @@ class Symbol(Fluent):
 
         Differs: two variables of one name are refused if they have two arrays or a gradient. MXNet
         binds them, and writes the gradient of the last one alone into the array that they share.
+        An operator without a derivative (`batch_take`, `argmax_channel`, updates, ...) raises an
+        error where its result gets a gradient, in the backward pass; in MXNet `bind` raises it.
         """
         from modkit.executor import bind  # the one upward call
 

@@ -65,9 +65,12 @@ def test_equal_elements_without_eps_are_beta(dtype):
     for variable in (data, gamma, beta):
         variable.attach_grad()
     with mx.autograd.record():
-        made = mx.nd.BatchNorm(data, gamma, beta, mean, var, eps=0, fix_gamma=False)
+        made, _, inverse = mx.nd.BatchNorm(
+            data, gamma, beta, mean, var, eps=0, fix_gamma=False, output_mean_var=True
+        )
     made.backward(mx.nd.array([[1, 2], [3, 4]], dtype=dtype))
     np.testing.assert_allclose(made.asnumpy(), [[-0.1, 0.9], [1.9, 0.9]], rtol=1e-6)
+    np.testing.assert_allclose(inverse.asnumpy(), [2, 0], rtol=1e-6)
     np.testing.assert_allclose(data.grad.asnumpy(), np.zeros((2, 2)), atol=1e-6)
     np.testing.assert_allclose(gamma.grad.asnumpy(), [2, 0], rtol=1e-6)
     np.testing.assert_allclose(beta.grad.asnumpy(), [4, 6], rtol=1e-6)

@@ -192,6 +192,15 @@ def test_gradients_at_infinity(symbol, want):
     np.testing.assert_array_equal(got, np.float32(want))
 
 
+def test_second_gradient_of_relu_is_0_at_nan():
+    x = mx.nd.array([nan, -1, 2])
+    x.attach_grad()
+    with mx.autograd.record():
+        (first,) = mx.autograd.grad(mx.nd.relu(x), [x], create_graph=True)
+    first.backward()
+    assert x.grad.asnumpy().tolist() == [0, 0, 0]
+
+
 def test_gradient_of_a_slope_is_0_at_infinity():
     symbol = mx.sym.LeakyReLU(mx.sym.Variable("data"), mx.sym.Variable("x"), act_type="prelu")
     assert gradient(symbol, [[1, 1]], data=[[inf, -2]], x=[0.5]).tolist() == [-2]

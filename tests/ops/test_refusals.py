@@ -154,3 +154,55 @@ def test_padding_that_the_type_does_not_hold_is_refused(kind, value):
     with pytest.raises(ParameterError, match=f"constant_value: got {value}"):
         data = mx.nd.ones((2,), dtype=kind)
         mx.nd.Pad(data, mode="constant", pad_width=(0, 1), constant_value=value)
+
+
+def _taken(library, x, i):
+    return library.batch_take(x, i)
+
+
+UNDIFFERENTIABLE = [
+    # a function of (library, x, i), the operator that refuses; None: MXNet has this gradient, too
+    (_taken, "batch_take"),
+    (lambda library, x, i: library.argmax_channel(x) + library.sum(x, axis=1), "argmax_channel"),
+    (lambda library, x, i: library.shuffle(x), "_shuffle"),
+    (lambda library, x, i: library.khatri_rao(x, x), "khatri_rao"),
+    (lambda library, x, i: library.BlockGrad(_taken(library, x, i)) + library.sum(x, axis=1), None),
+    (lambda library, x, i: library.one_hot(_taken(library, x, i), depth=3), None),
+]
+
+
+@pytest.mark.parametrize(("call", "refused"), UNDIFFERENTIABLE)
+@pytest.mark.parametrize("library", [mx.nd, mx.sym])
+def test_operators_that_mxnet_does_not_differentiate_refuse_gradients(library, call, refused):
+    x, i = mx.nd.array([[1, 2], [3, 4]]), mx.nd.array([0, 1], dtype="int32")
+    x.attach_grad()
+    if library is mx.nd:
+        with mx.autograd.record():
+            backward = call(mx.nd, x, i).backward
+    else:
+        net = call(mx.sym, mx.sym.Variable("x"), mx.sym.Variable("i"))
+        given = {"x": x, "i": i}
+        bound = net.bind(
+            mx.cpu(), {n: given[n] for n in net.list_arguments()}, args_grad={"x": x.grad}
+        )
+        heads = [mx.nd.ones(o.shape) for o in bound.forward(is_train=True)]
+
+        def backward():
+            bound.backward(heads)
+            x.grad.wait_to_read()
+
+    if not refused:
+        backward()
+        assert x.grad.asnumpy().tolist() in ([[1, 1], [1, 1]], [[2, 2], [2, 2]], [[0, 0], [0, 0]])
+        return
+    with pytest.raises(mx.base.MXNetError, match=f"^{refused}: got a gradient .*BlockGrad"):
+        backward()
+
+
+def test_an_update_is_not_differentiated():
+    weight, grad = mx.nd.ones((2,)), mx.nd.ones((2,))
+    grad.attach_grad()
+    with mx.autograd.record():
+        made = mx.nd.sgd_update(weight, grad, lr=0.1)
+    with pytest.raises(mx.base.MXNetError, match=r"^sgd_update: got a gradient"):
+        made.backward()

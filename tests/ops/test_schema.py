@@ -57,6 +57,14 @@ def test_inputs(op: Op) -> None:
 
 
 @operators
+def test_gradients(op: Op) -> None:
+    """Operators that MXNet does not differentiate have no gradient."""
+    wanted = GROUPS[op.name].get("differentiable", True)
+    if wanted is not None:  # null: a call without variables, or without a kernel, does not say it
+        assert op.differentiable == wanted
+
+
+@operators
 def test_parameters(op: Op) -> None:
     """The same parameters with the same defaults, in the order of positional arguments."""
     theirs = {n: k for n, k in _arguments(op).items() if not _is_tensor(k)}

@@ -298,3 +298,11 @@ def test_arrays_are_reset():
     assert arrays[1].dtype == np.float16
     with pytest.raises(ParameterError, match="got 2 inputs, expected 3"):
         nd.reset_arrays(*arrays, num_arrays=3)
+
+
+def test_group_adagrad_by_a_row_sparse_gradient_leaves_other_rows_alone():
+    """MXNet's figures; with this epsilon a dense update of the second row is NaN."""
+    weight, history = nd.ones((2, 2)), nd.ones((2, 1)) * 0.5
+    grad = nd.array([[1.0, 2.0], [0.0, 0.0]]).tostype("row_sparse")
+    nd.contrib.group_adagrad_update(weight, grad, history, out=weight, lr=0.1, epsilon=-1)
+    _check([weight, history], [[[0.92928934, 0.85857862], [1.0, 1.0]], [[3.0], [0.5]]])

@@ -20,7 +20,7 @@ def _dtypes(ins: Sequence[str | None], _attrs: Given) -> Any:
     precision="float32",
     partial=lambda ins, outs, attrs: ([common("b", ins)] * 2, list(outs)),
     dtypes=_dtypes,
-    loss=True,
+    differentiable=False,
 )
 def allclose(
     a: Any, b: Any, *, rtol: Traced = 1e-5, atol: Traced = 1e-8, equal_nan: bool = True

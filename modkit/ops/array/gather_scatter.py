@@ -144,7 +144,13 @@ def backward_gather_nd(data: jax.Array, indices: jax.Array, *, shape: Shape) -> 
     return jnp.zeros(tuple(shape), data.dtype).at[at].add(data)
 
 
-@op("_scatter_set_nd", precision="float32", dtypes=first_decides, hint="_scatter_set_nd")
+@op(
+    "_scatter_set_nd",
+    precision="float32",
+    dtypes=first_decides,
+    differentiable=False,
+    hint="_scatter_set_nd",
+)
 def scatter_set_nd(
     lhs: jax.Array, rhs: jax.Array, indices: jax.Array, *, shape: Shape
 ) -> jax.Array:

@@ -156,6 +156,7 @@ def _bin_of_equal(values: jax.Array, edges: jax.Array, whole: jax.Array) -> jax.
     when={"bins": lambda attrs: attrs["bin_cnt"] is None},
     outputs=("output0", "output1"),
     dtypes=lambda ins, attrs: ([ins[0]] * len(ins), ["int64", ins[0]]),
+    differentiable=False,
     hint="_histogram",
 )
 def histogram(

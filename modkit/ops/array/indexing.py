@@ -98,7 +98,12 @@ def take(
     return jnp.take(a, at, axis, mode="fill" if mode == "raise" else "clip")
 
 
-@op("batch_take", precision="float32", dtypes=lambda ins, _: ([ins[0], "int32"], [ins[0]]))
+@op(
+    "batch_take",
+    precision="float32",
+    dtypes=lambda ins, _: ([ins[0], "int32"], [ins[0]]),
+    differentiable=False,
+)
 def batch_take(a: jax.Array, indices: jax.Array) -> jax.Array:
     """One element of each row: ``a[i, indices[i]]``; the nearest for an index outside.
 
@@ -189,6 +194,7 @@ def pick(
 @op(
     "fill_element_0index",
     precision="float32",
+    differentiable=False,
     dtypes=lambda ins, _: ([ins[0], ins[1] or ins[0], ins[2] or ins[0]], [ins[0]]),
 )
 def fill_element_0index(lhs: jax.Array, mhs: jax.Array, rhs: jax.Array) -> jax.Array:

@@ -201,7 +201,7 @@ def argmin(data: Any, *, axis: int | None = None, keepdims: bool = False) -> Any
     return _arg_extreme("argmin", jnp.argmin, data, axis, keepdims)
 
 
-@op("argmax_channel", precision="float32")
+@op("argmax_channel", precision="float32", differentiable=False)
 def argmax_channel(data: Any) -> Any:
     """The index of the maximum along axis 1.
 
@@ -226,7 +226,13 @@ def moments(data: Any, *, axes: Axes | None = None, keepdims: bool = False) -> A
     return jnp.atleast_1d(mean.reshape(variance.shape)), jnp.atleast_1d(variance)
 
 
-@op("multi_sum_sq", precision="float32", variadic="num_arrays", dtypes=float32_result)
+@op(
+    "multi_sum_sq",
+    precision="float32",
+    variadic="num_arrays",
+    dtypes=float32_result,
+    differentiable=False,
+)
 def multi_sum_sq(*data: Any) -> Any:
     """The sum of squares of each array.
 
@@ -246,7 +252,7 @@ def _finite(name: str, arrays: Sequence[Any], init_output: bool) -> Any:
     return jnp.all(jnp.stack(checks)).astype(jnp.float32).reshape(1)
 
 
-@op("all_finite", precision="float32", dtypes=float32_result)
+@op("all_finite", precision="float32", dtypes=float32_result, differentiable=False)
 def all_finite(data: Any, *, init_output: bool = True) -> Any:
     """1 if no element is infinite or NaN, else 0.
 
@@ -261,7 +267,13 @@ def all_finite(data: Any, *, init_output: bool = True) -> Any:
     return _finite("all_finite", [data], init_output)
 
 
-@op("multi_all_finite", precision="float32", variadic="num_arrays", dtypes=float32_result)
+@op(
+    "multi_all_finite",
+    precision="float32",
+    variadic="num_arrays",
+    dtypes=float32_result,
+    differentiable=False,
+)
 def multi_all_finite(*data: Any, init_output: bool = True) -> Any:
     """1 if no element of any array is infinite or NaN, else 0.
 

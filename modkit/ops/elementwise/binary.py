@@ -84,7 +84,8 @@ for _name, _fn, _doc in (
     ("_grad_add", jnp.add, "``lhs + rhs``, of two gradients"),
     ("_scatter_elemwise_div", divide, "``lhs / rhs``; the name is from sparse arrays"),
 ):
-    binary(_name, _checked(_name, _fn, check_shapes), _doc, precision="float32")
+    _schema = {"precision": "float32", "differentiable": _name != "_grad_add"}
+    binary(_name, _checked(_name, _fn, check_shapes), _doc, **_schema)
 
 
 @op(

@@ -66,7 +66,7 @@ def relu(data: Any) -> Any:
 def _relu_jvp(primals: Any, tangents: Any) -> Any:
     """The derivative is 0 at 0, and NaN where the data is."""
     (x,), (dx,) = primals, tangents
-    return relu(x), dx * jnp.where(x != x, x, x > 0)
+    return relu(x), dx * jnp.where(x != x, jax.lax.stop_gradient(x), x > 0)
 
 
 @CustomJvp

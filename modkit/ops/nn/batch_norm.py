@@ -240,7 +240,9 @@ def batch_norm(  # noqa: D417 - the settings
     """
     tensors, settings = (data, gamma, beta, moving_mean, moving_var), _Settings(**given)
     result, mean, var, new = _normalise(tensors, axis, settings)
-    return (result, mean, lax.rsqrt(var + settings.eps)), new
+    of_batch = settings.train and not settings.use_global_stats
+    eps = settings.eps
+    return (result, mean, _inverse_deviation(var, eps) if of_batch else lax.rsqrt(var + eps)), new
 
 
 @_schema(

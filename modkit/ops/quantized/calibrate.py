@@ -94,6 +94,7 @@ def _check_counts(arrays: Sequence[Any], _attrs: Given) -> None:
     costly=True,
     outputs=("threshold", "divergence"),
     dtypes=_types,
+    differentiable=False,
     hint="calibrate_entropy",
     check_values=_check_counts,
 )

@@ -33,7 +33,8 @@ def declare(
 ) -> None:
     """Register ``run`` with these inputs and parameters, which are arguments of the program."""
     attrs = {n: (bool if isinstance(d, bool) else Traced, d) for n, d in numbers.items()}
-    op(name, precision="float32", **schema)(with_schema(run, name, doc, tensors, attrs))
+    schema = {"precision": "float32", "differentiable": False, **schema}
+    op(name, **schema)(with_schema(run, name, doc, tensors, attrs))
 
 
 def one_weight(
@@ -195,6 +196,7 @@ class Several:
         op(
             self.name,
             precision="float32",
+            differentiable=False,
             variadic="num_args",
             names=self._names,
             aux=("states",) if self.states else (),
