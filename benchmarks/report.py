@@ -63,7 +63,8 @@ def table_row(*cells: str) -> str:
 
 
 def _title(name: str, ours: str) -> str:
-    return NETWORKS[name].title + ours.removeprefix("modkit").replace(" K=", ", steps a call: ")
+    variant = ours.removeprefix("modkit").replace(" fit", ", by fit")
+    return NETWORKS[name].title + variant.replace(" K=", ", steps a call: ")
 
 
 def speed_table(results: dict[str, Result]) -> list[str]:

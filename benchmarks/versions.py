@@ -3,8 +3,9 @@
     git worktree add ../before v0.1.0
     python -m benchmarks.versions ../before --only mlp,lenet --rounds 7
 
-Each network's line has the time of the other versions divided by the time of this one, as the
-median over rounds, and the highest resident memory.
+Each network's line has the time of the others, this version's ``fit`` among them, divided by that
+of this version's three calls for each batch, as the median over rounds, and the highest resident
+memory.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from benchmarks.turns import ROOT, LeftOut, Process, environment, take_turns
 TRAINED = "mlp,lenet,resnet20,lstm"
 
 
-def _start(name: str, root: Path, peer: str, file: str, folder: Path, title: str) -> Process:
-    command = [sys.executable, "-m", f"benchmarks.peers.{file}", str(folder), name, peer, ""]
+def _start(
+    name: str, root: Path, peer: str, file: str, variant: str, folder: Path, title: str
+) -> Process:
+    command = [sys.executable, "-m", f"benchmarks.peers.{file}", str(folder), name, peer, variant]
     own = {"PYTHONPATH": str(root), "MODKIT_CACHE": "off"}
     worker = Process(
         command, folder / f"{title}.err", environment(NETWORKS[name].device) | own, root
@@ -42,12 +45,13 @@ def measure(name: str, before: Path, rounds: int) -> str:
         folder = Path(made)
         write(name, folder)
         workers = {}
-        for title, root, peer, file in (
-            ("now", ROOT, "modkit", "module_api"),
-            ("before", before, "modkit", "module_api"),
-            ("jax", ROOT, "jax", "hand_jax"),
+        for title, root, peer, file, variant in (
+            ("now", ROOT, "modkit", "module_api", ""),
+            ("fit", ROOT, "modkit", "module_api", "fit"),
+            ("before", before, "modkit", "module_api", ""),
+            ("jax", ROOT, "jax", "hand_jax", ""),
         ):
-            workers[title] = _start(name, root, peer, file, folder, title)
+            workers[title] = _start(name, root, peer, file, variant, folder, title)
             running.callback(workers[title].close)
         take_turns(list(workers.values()), rounds)
         cells = []

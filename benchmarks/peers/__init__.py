@@ -13,7 +13,9 @@ def _one(network: Network) -> tuple[str, ...]:
 
 
 def _loops(network: Network) -> tuple[str, ...]:
-    return ("", "K=16") if network.train and network.steps > 16 else ("",)
+    if not network.train:
+        return ("",)
+    return ("", "fit", "K=16") if network.steps > 16 else ("", "fit")
 
 
 def _layouts(network: Network) -> tuple[str, ...]:

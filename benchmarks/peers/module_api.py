@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 
 import numpy as np
@@ -37,13 +38,13 @@ def load(case: Case) -> Loop:
     module.init_optimizer(
         optimizer="sgd", optimizer_params={"learning_rate": RATE, "momentum": MOMENTUM}
     )
-    steps = _steps(mx, module, batches) if not case.variant else _fit(mx, module, batches, 16)
+    run = LOOPS[case.variant](mx, module, batches)
 
     def watch() -> dict[str, np.ndarray]:
         parameters = module.get_params()[0]
         return {name: parameters[name].asnumpy() for name in network.watched}
 
-    return Loop(steps, watch)
+    return Loop(run, watch)
 
 
 def _steps(mx, module, batches):
@@ -62,8 +63,8 @@ def _steps(mx, module, batches):
     return run
 
 
-def _fit(mx, module, batches, steps_per_call):
-    """The same steps with ``fit``, several in each call."""
+def _fit(mx, module, batches, **options):
+    """The same steps with ``fit``."""
     metric = mx.metric.create("acc")
 
     class Feed(mx.io.DataIter):
@@ -85,11 +86,15 @@ def _fit(mx, module, batches, steps_per_call):
 
     def run(steps: int) -> float:
         feed.steps = feed.left = steps
-        module.fit(feed, eval_metric=metric, num_epoch=1, steps_per_call=steps_per_call)
+        module.fit(feed, eval_metric=metric, num_epoch=1, **options)
         mx.nd.waitall()
         return metric.get()[1]
 
     return run
+
+
+LOOPS = {"": _steps, "fit": _fit, "K=16": functools.partial(_fit, steps_per_call=16)}
+"""By variant: MXNet's three calls for each batch, ``fit``, and several batches in each call."""
 
 
 def _prediction(mx, module, batches) -> Loop:
