@@ -344,31 +344,28 @@ class RuleOptimizer(Optimizer):
         """
         indices, before = tuple(indices), self.num_update
         own = _own_methods(type(self))
-        if own.counts:
-            for index in [indices] if self.lists_rates else indices:
-                self._update_count(index)
-        else:  # as `_update_count` does, which is a call more in every batch
-            self.num_update = max(before, self._counts.add(indices))
+        for index in [indices] if self.lists_rates or not own.counts else indices:
+            self._update_count(index)
         latest = self._derived.get("table")
         try:
+            multipliers = self._multipliers(indices)
             scheduled = own.constant and self.lr_scheduler is not None
             rate = self._rate() if scheduled else None
-            multipliers = self.lr_mult, self.wd_mult, self.idx2name
-            now = self.lr if rate is None else rate
-            settings = indices, now, self.wd, self.rescale_grad, *multipliers
-            if latest is not None and latest[0] == settings and not self.param_dict:
-                return latest[1]
-            table = self._table(own, indices, rate)
+            settings = self.lr if rate is None else rate, self.wd, self.rescale_grad
+            if latest is not None and latest[0] is multipliers and latest[1] == settings:
+                return latest[2]
+            table = self._table(own, indices, rate, *multipliers)
         except BaseException:  # a schedule that raises: no update is made
             self._uncount(indices, before)
             raise
         if own.constant:
             table.flags.writeable = False
-            self._derived["table"] = (*settings[:4], *map(dict, multipliers)), table
+            self._derived["table"] = multipliers, settings, table
         return table
 
-    def _table(self, own: _OwnMethods, indices: tuple[Any, ...], rate: float | None) -> np.ndarray:
-        lr_mult, wd_mult = self._multipliers(indices)
+    def _table(
+        self, own: _OwnMethods, indices: Any, rate: float | None, lr_mult: Any, wd_mult: Any
+    ) -> np.ndarray:
         if own.rates is None:
             rates = (self._rate() if rate is None else rate) * lr_mult
         else:
