@@ -66,7 +66,7 @@ from modkit.monitor import Monitor
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import accepted, x64_for
 from modkit.ops.registry import dtype_name
-from modkit.step.bound import Pass, Update
+from modkit.step.bound import Batch, Pass, Update
 from modkit.step.shards import DistributedRule
 from modkit.symbol import Symbol
 from modkit.symbol.precision import compute_type
@@ -761,9 +761,9 @@ class Module(BaseModule):
         tables, store = map(hyper, itertools.repeat(indices)), group.store
         with store.lock:  # as in `update`
             store.adopt(names, self._states(updater, names, indices), self._shards)
-            *queued, (local, key_data, numbers) = zip(taken, keys, tables, strict=False)
-            update = Update(names, rule, numbers, queued)
-            sums = Pass.of_step(bound, store, local, key_data, update).run(metric, label_names)
+            *queued, last = map(Batch, taken, keys, tables)
+            update = Update(names, rule, last.hyper, queued)
+            sums = Pass.of_step(bound, store, last, update).run(metric, label_names)
         return sums if queued else [sums], len(self._context) > 1
 
     def _weights(self, names: Sequence[str]) -> list[NDArray]:
