@@ -243,6 +243,7 @@ def test_methods_of_own_cells_get_what_mxnet_gives_them():
     cells = [Own(3, prefix=prefix) for prefix in ("a_", "b_", "c_")]
     outputs, _ = mx.rnn.BidirectionalCell(*cells[:2]).unroll(2, inputs=x)
     assert len(outputs) == 2
+    state = cells[2].begin_state()
     stack = mx.rnn.SequentialRNNCell()
     stack.add(mx.rnn.ResidualCell(cells[2]))
-    assert len(stack.unroll(2, inputs=x, begin_state=cells[2].begin_state())[0]) == 2
+    assert len(stack.unroll(2, inputs=x, begin_state=state)[0]) == 2
