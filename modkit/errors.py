@@ -99,5 +99,5 @@ def caller_level() -> int:
 
 def calling_line() -> str:
     """The nearest line outside of modkit, as ``file:line``."""
-    frame = sys._getframe(caller_level())
+    frame = sys._getframe(caller_level() - 1)
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
