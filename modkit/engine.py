@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 
 from modkit.errors import ParameterError
@@ -27,6 +28,14 @@ def set_bulk_size(size: int) -> int:
 def steps_per_call() -> int:
     """Number of batches for each call of ``Module.fit``'s compiled step; 1 outside of `bulk`."""
     return _steps_per_call
+
+
+def raises_at_calls() -> bool:
+    """Whether a call raises the errors of its values, as with MXNet's engine that runs at once.
+
+    ``MXNET_ENGINE_TYPE=NaiveEngine`` is that engine. With others, reading a result raises them.
+    """
+    return os.environ.get("MXNET_ENGINE_TYPE") == "NaiveEngine"
 
 
 @contextlib.contextmanager

@@ -9,10 +9,17 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Collection, Iterable
+from typing import Any
 
 
 class MXNetError(RuntimeError):
-    """Any error that modkit raises on purpose. ``ModkitError`` is the same class."""
+    """Any error that modkit raises on purpose. ``ModkitError`` is the same class.
+
+    Attributes:
+        refusal: the refused call whose results raise this error when they are read.
+    """
+
+    refusal: Any = None
 
 
 ModkitError = MXNetError
@@ -88,3 +95,9 @@ def caller_level() -> int:
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "modkit":
         frame, level = frame.f_back, level + 1
     return level
+
+
+def calling_line() -> str:
+    """The nearest line outside of modkit, as ``file:line``."""
+    frame = sys._getframe(caller_level() - 1)
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"

@@ -67,6 +67,7 @@ def same(theirs, ours):
 @pytest.mark.parametrize("name", sorted(record_behaviour.QUESTIONS))
 def test_the_answer_is_the_same(name, monkeypatch):
     monkeypatch.setattr(record_behaviour, "refusal", kinds)
+    monkeypatch.setenv("MXNET_ENGINE_TYPE", "NaiveEngine")  # as the answers were recorded
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # several questions do what is warned of
         ours = record_behaviour.plain(record_behaviour.QUESTIONS[name](mx))

@@ -299,7 +299,13 @@ def to_dlpack_for_write(data: NDArray) -> Any:
 def waitall() -> None:
     """Wait for all pending work on every device, for timing: JAX orders the work itself.
 
-    Raises the error of a computation that has failed.
+    Raises the error of a computation that has failed, or of a call whose values were refused; one
+    error a call, and none that a read has raised before.
+
+    Differs: each read of a refused result raises; MXNet raises once, and then reads memory that
+    nothing wrote. An error whose arrays are gone is not raised. Recorded calls on variables, calls
+    of sparse arrays, ``Custom`` and executors raise at once, and so do writes to a part of a
+    refused result.
     """
     while left := [w for w in under_way if not w.settled]:  # running work may create more work
         for work in left:

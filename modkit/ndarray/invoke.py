@@ -22,8 +22,9 @@ from modkit.fork import process
 from modkit.interpreter import NumPyProgram, program_of
 from modkit.interpreter.tracing import jaxpr_for_numpy
 from modkit.memory_cache import Eager
-from modkit.ndarray.storage import needs_x64, x64_scope
+from modkit.ndarray.storage import Refusal, Refused, needs_x64, x64_scope
 from modkit.ops import dtype_inference, shape_inference
+from modkit.ops.array.creation import require_shape
 from modkit.ops.registry import Op
 from modkit.tuning.config import current
 
@@ -367,15 +368,17 @@ class CallPlan:
     def _run(
         self, read: Callable[[bool], Sequence[Any]], on_host: bool, numbers: Numbers
     ) -> Results:
-        call, host = self.call(numbers), None
+        call, host, checks = self.call(numbers), None, self.op.check_values
         try:
+            if checks and not self._types:  # first: the trace of a draw checks its numbers, too
+                self._check_values((), numbers)
             if on_host:
                 if self._calls is None:
                     self._calls = _calls_of(call, self._types)
                 host = self._calls.next()
             values = read(host is not None)
-            if self.op.check_values is not None:
-                self.op.check_values(values, self.attrs_of(numbers))
+            if checks and self._types:
+                self._check_values(values, numbers)
             if host is not None and _ON_HOST.issuperset(map(type, values)):
                 outputs, changed = host.run(values, call)
             else:
@@ -389,9 +392,37 @@ class CallPlan:
             vars(error).pop("__notes__", None)
             raise error.with_traceback(None) from error.__cause__
         except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
-            got = ", ".join(f"{dtype}{list(shape)}" for shape, dtype in self._types)
-            raise _blame(error, f"{self.op.name}({got}): {error}") from error
+            raise self._blamed(error) from error
         return outputs, changed, call, values
+
+    def _check_values(self, values: Sequence[Any], numbers: Numbers) -> None:
+        """Raise the operator's error for values that it refuses, with its `Refusal`."""
+        check: Any = self.op.check_values
+        try:
+            check(values, self.attrs_of(numbers))
+        except IndexError as error:
+            Refusal(self._blamed(error)).run()
+        except ModkitError as error:
+            Refusal(error).run()
+
+    def _blamed(self, error: Exception) -> ModkitError:
+        """The error with the operator and its inputs in the message."""
+        got = ", ".join(f"{dtype}{list(shape)}" for shape, dtype in self._types)
+        return _blame(error, f"{self.op.name}({got}): {error}")
+
+    def refused(self, refusal: Refusal, numbers: Numbers) -> Results:
+        """The results of a call whose values, or inputs, were refused: shapes and types."""
+        call = self.call(numbers)
+        if not self._types:
+            shape = require_shape(self.op.name, self.attrs["shape"])
+            result = jax.ShapeDtypeStruct(shape, _result_types(self.op, (), self.attrs)[0])
+            outputs, changed = (result,), {}
+        else:
+            avals = [jax.ShapeDtypeStruct(*t) for t in self._types]
+            with x64_scope(call.needs_x64):
+                outputs, changed = jax.eval_shape(call.fn.plain, avals, call.key_data, call.numbers)
+        outputs, changed = jax.tree.map(lambda a: Refused(refusal, a), (outputs, changed))
+        return outputs, changed, call, ()
 
 
 LARGEST = 2.0**24

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.context import Context, current_context
+from modkit.engine import raises_at_calls
 from modkit.errors import (
     DTypeError,
     ModkitError,
@@ -43,7 +44,9 @@ from modkit.ndarray.indexing import (
 from modkit.ndarray.invoke import LARGEST, NO_NUMBERS, Call, CallPlan, Numbers
 from modkit.ndarray.storage import (
     AnyCell,
+    Cell,
     LateCell,
+    Refused,
     View,
     aligned,
     as_numpy,
@@ -52,6 +55,7 @@ from modkit.ndarray.storage import (
     new_cell,
     placed,
     placed_on,
+    refusal_of,
     x64_for,
     x64_scope,
 )
@@ -407,6 +411,10 @@ class NDArray(Methods):
             return
         if isinstance(value, NDArray):
             value = value._as_dense()
+            refusal = refusal_of(value._cell)
+            if refusal and isinstance(cell, Cell) and value.shape == aval.shape:
+                cell.wait_for(refusal, aval)
+                return
             if not (isinstance(cell, LateCell) and value._cell.is_on_host):
                 value = value._cell.get()
             elif value.shape == aval.shape and value._cell.aval.dtype == aval.dtype:
@@ -426,6 +434,9 @@ class NDArray(Methods):
     def _take(self, value: Any) -> None:
         """Replace the whole value by an array of either kind that nothing else refers to."""
         cell, aval = self._cell, self._cell.aval
+        if isinstance(value, Refused):
+            self._assign(NDArray(new_cell(value, self._ctx), self._ctx))
+            return
         alike = value.shape == aval.shape and value.dtype == aval.dtype
         if alike and isinstance(cell, LateCell) and isinstance(value, np.ndarray):
             cell.set_rows(value, aliased=False)
@@ -581,6 +592,8 @@ class NDArray(Methods):
             raise TypeError(f"copyto: got {type(other).__name__}, expected an NDArray or a Context")
         if tracked([self]):
             return self._recorded_copy(other)
+        if refusal := refusal_of(self._cell):
+            return NDArray(new_cell(Refused(refusal, self), other), other)
         if other._is_cpu and self._ctx._is_cpu and self._cell.reads_on_host:
             return NDArray(LateCell(self._cell.lent(), other), other)
         value = self._cell.get()
@@ -618,7 +631,7 @@ class NDArray(Methods):
         name = dtype_name(np.float32 if dtype is None else dtype)
         if not copy and name == dtype_name(self.dtype):
             return self
-        if tracked([self]):
+        if tracked([self]) or refusal_of(self._cell):
             return _call("Cast", self, dtype=name)
         if self._ctx._is_cpu and name != "bfloat16" and self._cell.aval.dtype.kind in "biuf":
             found = self._cell.host()
@@ -988,7 +1001,13 @@ def _run(
         return [x._cell.get() if recorded else x._cell.peek() for x in inputs]
 
     near = ctx._is_cpu and not [x for x in inputs if x._ctx is not ctx and x._ctx != ctx]
-    outputs, changed, call, read = plan.run(values, on_host=near, numbers=numbers)
+    try:
+        outputs, changed, call, read = plan.run(values, on_host=near, numbers=numbers)
+    except ModkitError as error:
+        if error.refusal is None or recorded or raises_at_calls():
+            raise
+        error.refusal.times_raised -= 1  # the reader of a result sees it first
+        outputs, changed, call, read = plan.refused(error.refusal, numbers)
     if not isinstance(out, list | tuple) or len(out) != len(outputs):
         outputs = outputs[: plan.visible]  # out may have arrays for all of them, as in MXNet
     uses = uses_of(inputs, read) if recorded else []
@@ -1059,7 +1078,7 @@ def _require_sizes(name: str, outputs: Sequence[Any]) -> None:
 
 def _moved(value: Any, ctx: Context) -> NDArray:
     """An array of a value that a program without inputs has left on JAX's own device."""
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray | Refused):
         return NDArray(new_cell(value, ctx, aliased=False), ctx)
     # On a CPU placing takes three times as long as drawing a few numbers.
     value = as_numpy(value) if ctx._is_cpu else placed_on(value, ctx.jax_device)

@@ -6,6 +6,7 @@ The value of a `LateCell` may lie on the host until the first read transfers it 
 from __future__ import annotations
 
 import contextlib
+import copy
 import ctypes
 import functools
 import math
@@ -19,7 +20,7 @@ import numpy as np
 from jax.core import Tracer
 
 from modkit.context import Context
-from modkit.errors import NotReadyError
+from modkit.errors import ModkitError, NotReadyError, calling_line
 from modkit.ops.registry import WIDE
 
 _NO_SCOPE = contextlib.nullcontext()
@@ -74,6 +75,52 @@ class Pending(Protocol):
 
 under_way: weakref.WeakSet[Any] = weakref.WeakSet()
 """Deferred computations that may not have run; `modkit.ndarray.waitall` runs them."""
+
+
+class Refusal:
+    """A call whose values its operator has refused: cells of its results wait for it.
+
+    Reading one raises the error, as in MXNet, whose threads find it after the call.
+
+    Args:
+        error: the error; its message names the line of the call, too.
+
+    Attributes:
+        times_raised: the number of reads that have raised it.
+    """
+
+    __slots__ = ("__weakref__", "_error", "times_raised")
+
+    def __init__(self, error: ModkitError):
+        self._error = type(error)(f"{error} (in the call at {calling_line()})")
+        self.times_raised = 0
+        under_way.add(self)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the error has been raised, so that `waitall` does not."""
+        return self.times_raised > 0
+
+    def run(self) -> None:
+        """Raise the error: a copy, whose traceback keeps no arrays once it is handled."""
+        self.times_raised += 1
+        error = copy.copy(self._error)
+        error.refusal = self
+        raise error
+
+
+class Refused:
+    """A result of a refused call, in the place of an array.
+
+    Args:
+        refusal: the call.
+        like: an array, or its aval, of the result's shape and element type.
+    """
+
+    __slots__ = ("dtype", "refusal", "shape")
+
+    def __init__(self, refusal: Refusal, like: Any):
+        self.refusal, self.shape, self.dtype = refusal, like.shape, np.dtype(like.dtype)
 
 
 Change = Callable[[jax.Array], jax.Array]
@@ -581,12 +628,25 @@ class LateCell(Cell):
 
 
 def new_cell(value: Any, ctx: Context, *, aliased: bool = True) -> Cell:
-    """A cell of an NDArray for an array of either kind."""
+    """A cell of an NDArray for an array of either kind, or for a `Refused` result."""
     if isinstance(value, np.ndarray):
         return LateCell(value, ctx, aliased=aliased)
+    if isinstance(value, Refused):
+        aval = aval_at(value.shape, value.dtype)
+        cell = LateCell.awaited(aval, ctx) if ctx._is_cpu else Cell.promised(aval)
+        cell.wait_for(value.refusal, aval)
+        return cell
     if ctx._is_cpu:
         return LateCell.on_device(value, ctx, aliased=aliased)
     return Cell(value, aliased=aliased)
+
+
+def refusal_of(cell: AnyCell) -> Refusal | None:
+    """The refused call that a cell, or the cell behind a view, waits for."""
+    while isinstance(cell, View):
+        cell = cell.parent
+    pending = cell._pending if isinstance(cell, Cell) else None
+    return pending if isinstance(pending, Refusal) else None
 
 
 class HostCell(LateCell):

@@ -15,7 +15,6 @@ import numpy as np
 from modkit.context import Context
 from modkit.errors import ParameterError
 from modkit.ops.random.distributions import DISTRIBUTIONS, PLAIN_NUMBERS
-from modkit.ops.random.sampling import check_randint
 
 Call = Callable[[str, Sequence[Any], Mapping[str, Any]], Any]
 """Calls an operator: ``call(name, tensors, keywords)``."""
@@ -55,7 +54,6 @@ class RandomFunctions:
                 f"random {name}: got {kinds} for {', '.join(dist.params)}, "
                 "expected numbers only, or arrays or symbols only"
             )
-        dist.check(*numbers)
         named = dict(zip(dist.params, numbers, strict=True))
         shape = self._shape if shape is None and more.get("out") is None else shape
         return self._call(f"_random_{name}", (), _only(shape=shape, **named, **more))
@@ -72,8 +70,6 @@ class RandomFunctions:
     ) -> Any:
         """Uniformly distributed whole numbers from ``low`` up to, not including, ``high``."""
         shape = self._shape if shape is None and out is None else shape
-        if isinstance(low, int) and isinstance(high, int):
-            check_randint(low, high)
         given = _only(low=low, high=high, shape=shape, dtype=dtype, ctx=ctx, out=out, **kwargs)
         return self._call("_random_randint", (), given)
 
@@ -153,8 +149,8 @@ defaults.
 
     def _rate(self, scale: Any) -> Any:
         """The rate of an exponential distribution."""
-        if not isinstance(scale, self._array) and not scale > 0:
-            raise ParameterError(f"random exponential: got scale={scale}, expected scale > 0")
+        if not isinstance(scale, self._array) and scale == 0:
+            raise ParameterError("random exponential: got scale=0, expected scale > 0")
         return 1.0 / scale
 
     def randn(self, *shape: int, **kwargs: Any) -> Any:

@@ -107,6 +107,7 @@ def check_randint(low: int, high: int) -> None:
     aliases=("random_randint",),
     inert=CONTEXT,
     dtypes=lambda ins, attrs: (list(ins), [attrs["dtype"] or "int32"]),
+    check_values=lambda arrays, attrs: check_randint(attrs["low"], attrs["high"]),
 )
 def _random_randint(
     *,
