@@ -762,6 +762,22 @@ MISTAKES = [
         "",
     ),
     (
+        "mx.callback.do_checkpoint('prefix', 'often')",
+        "ParameterError",
+        "do_checkpoint: period",
+        "'often'",
+        "expected a number of epochs",
+        "",
+    ),
+    (
+        "fit(train(), callbacks=[mx.callback.Speedometer(32)])",
+        "ParameterError",
+        "fit: callbacks",
+        "an object of Speedometer",
+        "expected objects of mx.callback.Callback",
+        "go to batch_end_callback",
+    ),
+    (
         "fit(train(), epoch_end_callback=mx.callback.do_checkpoint('absent/m'))",
         "MissingFileError",
         "do_checkpoint: prefix",
@@ -1323,11 +1339,11 @@ WARNINGS = [
     ),
     (
         lambda: fit(mx.io.NDArrayIter(X, Y + 7, 5)),
-        r"got 7, expected a class from 0 to 2.* raises the probability of no class\. Increase num",
+        r"got 7, expected a class from 0 to 2.* trains no class: it lowers the scores of all\. Increase num",
     ),
     (
         lambda: fit(mx.io.NDArrayIter(X, Y - 1, 5)),
-        "got -1, expected a class from 0 to 2.* of no class. Number the classes from 0",
+        "got -1, expected a class from 0 to 2.* trains no class: .*Number the classes from 0",
     ),
     (
         lambda: fit(mx.io.NDArrayIter(X, Y + 0.5, 5)),
@@ -1335,7 +1351,7 @@ WARNINGS = [
     ),
     (
         lambda: fit(mx.io.NDArrayIter(X, Y * np.nan, 5)),
-        r"got nan, expected a class from 0 to 2.* of no class\. Remove NaN",
+        r"got nan, expected a class from 0 to 2.* trains no class: .*Remove NaN",
     ),
     (lambda: fit(mx.io.NDArrayIter(X, np.eye(3)[Y.astype(int)], 5)), "got one-hot rows"),
     (

@@ -452,11 +452,12 @@ def as_callbacks(given: Any) -> list[Callback]:
     found: list[Any] = list(given) if several else [given] if given is not None else []
     for each in found:
         if not isinstance(each, Callback):
-            hint = "; functions go to batch_end_callback and epoch_end_callback"
+            got = repr(each) if isinstance(each, type) else f"an object of {type(each).__name__}"
+            hint = "; functions, and Speedometer, go to batch_end_callback or epoch_end_callback"
             if isinstance(each, type) and issubclass(each, Callback):
                 hint = instance_hint(each)
             raise ParameterError(
-                f"fit: callbacks: got {each!r}, expected objects of mx.callback.Callback{hint}"
+                f"fit: callbacks: got {got}, expected objects of mx.callback.Callback{hint}"
             )
         for name in sorted(set(dir(type(each))) - set(dir(Callback))):
             if name.startswith("on_"):

@@ -83,8 +83,17 @@ def every_epochs(period: int, save: Callable[..., None], *checked: str) -> Epoch
         period: call it every so many epochs.
         save: writes files.
         checked: a name for messages and the prefix of the files, for `check_folders`.
+
+    Raises:
+        ParameterError: ``period`` is no number.
     """
-    period = max(1, int(period))
+    try:
+        period = max(1, int(period))
+    except (TypeError, ValueError):
+        where = f"{checked[0]}: " if checked else ""
+        raise ParameterError(
+            f"{where}period: got {period!r}, expected a number of epochs"
+        ) from None
 
     def callback(
         iter_no: int,

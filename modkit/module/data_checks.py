@@ -138,7 +138,7 @@ def _effect(label: Any, classes: int) -> str:
         remedy = "Increase num_hidden of the last layer, or change the labels"
     else:
         remedy = "Number the classes from 0" if label < 0 else "Remove NaN from the labels"
-    return f"The sample raises the probability of no class. {remedy}"
+    return f"The sample trains no class: it lowers the scores of all. {remedy}"
 
 
 def _warn_of_one_hot(label: str, rows: np.ndarray) -> None:

@@ -280,8 +280,8 @@ def warn_of_extra(extra: Sequence[str], auxs: Collection[str] = (), known: Any =
         more = f" and {len(extra) - 5} more" if len(extra) > 5 else ""
         warnings.warn(
             f"the network has no parameter {', '.join(map(repr, extra[:5]))}{more}: these values "
-            "are not used. Leave them out of what is given, or pass allow_extra=True to "
-            "init_params() or set_params()",
+            f"are not used.{nearest(extra[0], known)} Leave them out of what is given, or pass "
+            "allow_extra=True to init_params() or set_params()",
             UserWarning,
             stacklevel=caller_level(),
         )
@@ -304,8 +304,9 @@ def refuse_unnamed_labels(
     if unnamed:
         raise ParameterError(
             f"init_params: {unnamed[0]!r} is a label of the network, and the module was made "
-            f"with label_names={labels}; make it with Module(..., "
-            f"label_names={list(found)}) and give the iterator label_name={unnamed[0]!r}"
+            f"with label_names={labels}: to train, make it with Module(..., "
+            f"label_names={list(found)}) and give the iterator label_name={unnamed[0]!r}; to "
+            "predict, use mx.Predictor, or set_params(..., allow_missing=True)"
         ) from cause
 
 
