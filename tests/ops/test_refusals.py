@@ -5,6 +5,7 @@ import pytest
 
 import modkit as mx
 from modkit.errors import DTypeError, ParameterError, ShapeError
+from modkit.ops.registry import op
 
 
 def _csr():
@@ -206,3 +207,13 @@ def test_an_update_is_not_differentiated():
         made = mx.nd.sgd_update(weight, grad, lr=0.1)
     with pytest.raises(mx.base.MXNetError, match=r"^sgd_update: got a gradient"):
         made.backward()
+
+
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [("elementwis", r"op\('new'\): no field 'elementwis'. Did you mean 'elementwise'"),
+     ("takes_key", "no field 'takes_key'")],
+)  # fmt: skip
+def test_an_operator_with_an_unknown_field_is_refused(field, message):
+    with pytest.raises(ParameterError, match=message):
+        op("new", precision="alike", **{field: True})
