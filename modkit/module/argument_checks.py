@@ -16,6 +16,7 @@ from modkit.io.base import descriptions
 from modkit.module.split_batch import names_of
 from modkit.module.typing import Functions
 from modkit.symbol import Symbol
+from modkit.symbol.roles import roles_of
 
 
 def check_names(names: Sequence[str], symbol: Any, what: str, *, throw: bool) -> None:
@@ -28,12 +29,11 @@ def check_names(names: Sequence[str], symbol: Any, what: str, *, throw: bool) ->
     for name in names:
         if name in known:
             continue
-        endings = ("_weight", "_bias", "_gamma", "_beta")
-        frozen = what == "fixed_param_names"
-        alike = ", ".join(n for n in known if n.endswith(endings) == frozen)
+        frozen, roles = what == "fixed_param_names", roles_of(symbol)
+        alike = roles.parameters if frozen else (*roles.inputs, *roles.labels)
         message = (
             f"Module(..., {what}={list(names)}): the symbol has no argument {name!r}."
-            f"{nearest(name, known)} Its {'parameters' if frozen else 'inputs'}: {alike}"
+            f"{nearest(name, known)} Its {'parameters' if frozen else 'inputs'}: {', '.join(alike)}"
         )
         if throw:
             raise ParameterError(message)

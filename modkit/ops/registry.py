@@ -347,6 +347,12 @@ def get_op(name: str) -> Op:
     return OPS[name]
 
 
+@functools.lru_cache(maxsize=64)
+def numbered(count: int) -> tuple[str, ...]:
+    """Names of outputs: ``output`` of a single one, else ``output0``, ``output1``, ..."""
+    return ("output",) if count == 1 else tuple(f"output{i}" for i in range(count))
+
+
 def _placed(types: dict[str, Any], name: str, kind: Any, before: str = "") -> dict[str, Any]:
     """Types by parameter with one more, ahead of ``before`` or at the end."""
     rest = list(types.items())

@@ -17,7 +17,7 @@ from jax import lax
 from modkit.errors import DTypeError, ParameterError, ShapeError
 from modkit.ops import dtype_inference, loops
 from modkit.ops.partial_shapes import Rule, Sizes, common, merge
-from modkit.ops.registry import OPS, Given, Op, Size, op
+from modkit.ops.registry import OPS, Given, Op, Size, numbered, op
 from modkit.symbol.graph import Graph
 from modkit.symbol.graph_inference import infer_dtypes, infer_shapes
 
@@ -468,7 +468,7 @@ def _register(kind: type[ControlFlow], fn: Callable[..., Any]) -> None:
     op(
         name,
         precision="float32",  # products in the bodies have the compute type
-        outputs=lambda attrs: _output_names(attrs["num_outputs"]),
+        outputs=lambda attrs: numbered(attrs["num_outputs"]),
         partial_is_complete=True,
         costly=True,
         hint=name,
@@ -478,10 +478,6 @@ def _register(kind: type[ControlFlow], fn: Callable[..., Any]) -> None:
     OPS[name] = replace(
         entry, takes_key=True, takes_train=True, partial=entry.shapes, dtypes=entry.element_types
     )
-
-
-def _output_names(count: int) -> tuple[str, ...]:
-    return ("output",) if count == 1 else tuple(f"output{i}" for i in range(count))
 
 
 def _foreach(
