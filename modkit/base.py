@@ -42,9 +42,9 @@ class NoLibraryError(NotSupportedError, AttributeError):
 
 
 class _Library:
-    """Stands for MXNet's C library: of its functions, those that divide a graph among backends.
+    """Stand-in for MXNet's C library, with its functions that assign operators to backends.
 
-    XLA compiles the whole graph, whatever a backend takes: nothing is to be remembered of it.
+    These change nothing, since XLA compiles the whole graph.
 
     >>> import modkit as mx
     >>> mx.base._LIB.MXNDArrayCreate

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,10 +17,11 @@ from modkit.ops.registry import OPS
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def in_a_fresh_process(program):
-    """What a program prints, as JSON."""
+def in_a_fresh_process(program, **variables):
+    """The output of a program, which is JSON."""
     command = [sys.executable, "-W", "error", "-c", f"import json, sys\n{program}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    env = {**os.environ, **variables}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=env)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -67,6 +69,11 @@ def test_modules_are_imported_without_collections_and_without_rooms_above_them()
     assert collector == [[], True, 0, True]
     assert {"module", "symbol", "callback"} <= set(rooms)
     assert not {"artefacts", "commands", "contrib", "image", "onnx", "predictor"} & set(rooms)
+
+
+def test_the_switch_of_the_tuning_leaves_the_collector_alone():
+    collections, *_ = in_a_fresh_process(IMPORTED, MODKIT_TUNING="off")
+    assert collections
 
 
 OF_GRAPHS = {"_foreach", "_while_loop", "_cond"}

@@ -42,9 +42,8 @@ class BatchesIter(DataIter):
     ):
         self._batches, self._names, self._where = batches, (data_names, label_names), where
         self._order = order or self._names
-        self._left: Iterator[Any] | None = None
         self._began, self._read = streams(), 0
-        self._left = iter(batches)
+        self._left: Iterator[Any] | None = iter(batches)
         self._once = self._left is batches
         self._first = next(self._left, None)
         if self._first is None:
@@ -84,11 +83,9 @@ class BatchesIter(DataIter):
         return batch
 
     def state_dict(self) -> dict[str, Any]:
-        """The number of batches read in this pass, and the random streams at its begin."""
-        return {
-            KIND: type(self._batches).__name__,
-            "read": self._read if self._left is not None else None, "began": self._began,
-        }  # fmt: skip
+        """The number of batches read in this pass, and the random streams at its start."""
+        read = None if self._left is None else self._read
+        return {KIND: type(self._batches).__name__, "read": read, "began": self._began}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go to the position of `state_dict`: the batches before it are read again.

@@ -74,7 +74,7 @@ def _named(value: Any, names: Sequence[str], where: str) -> Columns | None:
 
 
 def is_array(value: Any) -> bool:
-    """True for what has a shape: arrays and data frames of any library."""
+    """True for objects with a shape: arrays and data frames of any library."""
     return hasattr(value, "shape") and not isinstance(value, type)
 
 
@@ -84,7 +84,7 @@ def weighted(
     sample_weight: Any = None,
     class_weight: Mapping[int, float] | None = None,
 ) -> tuple[Columns, Columns]:
-    """Columns with that of the weights, where the network has one: ones, or those given.
+    """Columns with `WEIGHT` added, if the network has this label: the given weights, or ones.
 
     Args:
         data: data and labels by name.

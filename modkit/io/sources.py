@@ -96,7 +96,7 @@ def evaluation_source(data: Any, names: Names, order: Names, batch_size: int, wh
     if given is not None:
         x, y = weighted(given, names[1]) if given[1] else given
         arrays = _on_host((_arranged(x, order[0]), _arranged(y, order[1])))
-        return _evaluation_iterator(arrays, batch_size)
+        return _evaluation_iterator(arrays, batch_size, where)
     if not _makes_batches(data):
         return data
     arranged = [list(_arranged(dict.fromkeys(n), o)) for n, o in zip(names, order, strict=True)]
@@ -148,7 +148,7 @@ def _training_iterator(data: tuple[Columns, Columns], size: int, shuffle: bool) 
     return NDArrayIter(x, y or None, size, shuffle=shuffle, last_batch_handle="roll_over")
 
 
-def _evaluation_iterator(data: tuple[Columns, Columns], size: int) -> BatchesIter:
+def _evaluation_iterator(data: tuple[Columns, Columns], size: int, where: str) -> BatchesIter:
     """An iterator over arrays, whose last batch may be smaller."""
     x, y = data
     count = NDArrayIter(x, y or None).num_data  # which refuses arrays of several lengths
@@ -157,7 +157,7 @@ def _evaluation_iterator(data: tuple[Columns, Columns], size: int) -> BatchesIte
         for begin in range(0, count, size):
             yield {n: v[begin : begin + size] for n, v in {**x, **y}.items()}
 
-    return BatchesIter(_Stream(batches), list(x), list(y), "eval_data")
+    return BatchesIter(_Stream(batches), list(x), list(y), where)
 
 
 def _split(data: tuple[Columns, Columns], share: float) -> tuple[tuple[Columns, Columns], Columns]:

@@ -16,6 +16,7 @@ from modkit.io.base import descriptions
 from modkit.module.split_batch import names_of
 from modkit.module.typing import Functions
 from modkit.symbol import Symbol
+from modkit.symbol.roles import roles_of
 
 
 def check_names(names: Sequence[str], symbol: Any, what: str, *, throw: bool) -> None:
@@ -28,13 +29,11 @@ def check_names(names: Sequence[str], symbol: Any, what: str, *, throw: bool) ->
     for name in names:
         if name in known:
             continue
-        endings = ("_weight", "_bias", "_gamma", "_beta")
-        frozen = what == "fixed_param_names"
-        listed = [n for n in known if n.endswith(endings) == frozen]
+        frozen, roles = what == "fixed_param_names", roles_of(symbol)
+        alike = roles.parameters if frozen else (*roles.inputs, *roles.labels)
         message = (
             f"Module(..., {what}={list(names)}): the symbol has no argument {name!r}."
-            f"{nearest(name, known)} Its {'parameters' if frozen else 'inputs'}: "
-            f"{', '.join(listed)}"
+            f"{nearest(name, known)} Its {'parameters' if frozen else 'inputs'}: {', '.join(alike)}"
         )
         if throw:
             raise ParameterError(message)
@@ -153,7 +152,7 @@ def check_epochs(begin_epoch: Any, num_epoch: Any) -> None:
 
 
 def check_functions(**given: Any) -> None:
-    """Refuse callbacks whose call would fail, or only make an object."""
+    """Refuse callbacks that are classes, or that do not take the arguments of their event."""
     for name, value in given.items():
         of = ("epoch", "symbol", "arg_params", "aux_params") if "epoch" in name else ("param",)
         for each in as_list(value):
@@ -185,7 +184,7 @@ def _takes(function: Callable[..., Any], arguments: Sequence[Any]) -> bool:
 
 
 def check_row_ids(rows: Any, symbol: Any) -> None:
-    """Refuse what ``sparse_row_id_fn`` returns unless it has rows by name of the parameter."""
+    """Refuse a result of ``sparse_row_id_fn`` that is no dictionary by names of parameters."""
     if not isinstance(rows, Mapping):
         raise ParameterError(
             f"sparse_row_id_fn: got {type(rows).__name__}, expected a dictionary of row numbers by "

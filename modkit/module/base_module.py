@@ -732,7 +732,8 @@ class BaseModule:
             self._set_given(arg_params, aux_params, allow_extra)
 
     def _set_given(self, args: Params | None, auxs: Params | None, allow_extra: bool) -> None:
-        """Set those values that are given."""
+        """Set the given values; needed where `_keeps_missing` is set."""
+        raise NotImplementedError
 
     def save_params(self, fname: str) -> None:
         """Write parameters and auxiliary states to a ``.params`` file."""
@@ -771,10 +772,10 @@ class BaseModule:
                 Devices count once, so that contexts of one device have nothing to divide.
 
         Raises:
-            NotSupportedError: gradients that are row-sparse are to be compressed, or the optimizer
-                does not update them (AdaGrad with ``wd``); or
-                ``shard_optimizer_states`` with an optimizer that updates by Python
-                code or reads more than single elements and norms (GroupAdaGrad, SGLD, optax), with
+            NotSupportedError: row-sparse gradients with ``compression_params``, or with an
+                optimizer that does not update them (AdaGrad with ``wd``);
+                ``shard_optimizer_states`` with an optimizer that updates by Python code or reads
+                more than single elements and norms (GroupAdaGrad, SGLD, optax), with
                 ``compression_params``, or with contexts that are no equal replicas.
         """
         self._need("init_optimizer()", params=True)

@@ -215,8 +215,8 @@ def _plain_part(part: Any) -> Any:
     if isinstance(part, bool | np.bool_) or part is None or part is Ellipsis:
         return part
     if isinstance(part, slice):
-        return slice(*(None if v is None else operator.index(v) for v in
-                       (part.start, part.stop, part.step)))  # fmt: skip
+        ends = part.start, part.stop, part.step
+        return slice(*(None if v is None else operator.index(v) for v in ends))
     try:
         return operator.index(part)
     except TypeError as error:

@@ -60,14 +60,13 @@ REQUIRED = inspect.Parameter.empty
 
 _RESERVED = ("key", "train")
 
-
 Given = Mapping[str, Any]
 """Parsed parameters of a call, by name."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Op:
-    """One operator. Made by `op`, which reads the first seven fields from the function.
+    """One operator. Made by `op`, which reads ``inputs`` to ``takes_train`` from the function.
 
     Attributes:
         name: MXNet's name.
@@ -348,6 +347,12 @@ def get_op(name: str) -> Op:
     return OPS[name]
 
 
+@functools.lru_cache(maxsize=64)
+def numbered(count: int) -> tuple[str, ...]:
+    """Names of outputs: ``output`` of a single one, else ``output0``, ``output1``, ..."""
+    return ("output",) if count == 1 else tuple(f"output{i}" for i in range(count))
+
+
 def _placed(types: dict[str, Any], name: str, kind: Any, before: str = "") -> dict[str, Any]:
     """Types by parameter with one more, ahead of ``before`` or at the end."""
     rest = list(types.items())
@@ -358,6 +363,7 @@ def _placed(types: dict[str, Any], name: str, kind: Any, before: str = "") -> di
 def op(
     name: str,
     *,
+    precision: Precision,
     aliases: Sequence[str] = (),
     like: Callable[..., Any] | None = None,
     inert: Mapping[str, tuple[Any, ...]] | None = None,
@@ -373,6 +379,7 @@ def op(
 
     Args:
         name: MXNet's name.
+        precision: see `Op`.
         aliases: more names of the same operator.
         like: another operator's function, or a dataclass. The function takes its parameters as
             ``**given``, which stand ahead of the function's own; its inputs, too, if the function
@@ -382,11 +389,15 @@ def op(
             parameter that follows it in MXNet's order.
         hint: the stem of automatic names; default the lower-case name without underscores ahead.
         kind: the class of the entry.
-        schema: further fields of `Op`, of which ``precision`` is required.
+        schema: fields of `Op` that have a default.
 
     Raises:
         ModkitError: a name is taken.
+        ParameterError: ``schema`` has something else.
     """
+    optional = Op.__init__.__kwdefaults__ or {}
+    if unknown := [each for each in schema if each not in optional]:
+        raise not_taken(f"op({name!r})", unknown[0], optional, "field")
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
         if like is not None:
@@ -421,6 +432,7 @@ def op(
             takes_train="train" in signature.parameters,
             inert=tuple(inert or {}),
             hint=hint or name.lower().lstrip("_"),
+            precision=precision,
             **schema,
         )
         for each in (name, *aliases):
@@ -433,7 +445,7 @@ def op(
 
 
 def _hints(fn: Any) -> dict[str, Any]:
-    """The annotations of a function. A text is evaluated once a module: operators share most."""
+    """Evaluated annotations. Each text is evaluated once in a module, as operators share most."""
     return {n: _evaluated(a, fn.__module__) for n, a in fn.__annotations__.items()}
 
 

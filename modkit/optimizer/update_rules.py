@@ -344,8 +344,9 @@ class RuleOptimizer(Optimizer):
         """
         indices, before = tuple(indices), self.num_update
         own = _own_methods(type(self))
-        for index in [indices] if self.lists_rates or not own.counts else indices:
-            self._update_count(index)
+        at_once = self.lists_rates or not own.counts
+        for each in (indices,) if at_once else indices:
+            self._update_count(each)
         latest = self._derived.get("table")
         try:
             multipliers = self._multipliers(indices)

@@ -6,7 +6,7 @@ by positions that the node's parameters list, under MXNet's names (``in_data_loc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -17,11 +17,10 @@ from jax import lax
 from modkit.errors import DTypeError, ParameterError, ShapeError
 from modkit.ops import dtype_inference, loops
 from modkit.ops.partial_shapes import Rule, Sizes, common, merge
-from modkit.ops.registry import OPS, Op, Size, op
+from modkit.ops.registry import OPS, Given, Op, Size, numbered, op
 from modkit.symbol.graph import Graph
 from modkit.symbol.graph_inference import infer_dtypes, infer_shapes
 
-Attrs = Mapping[str, Any]
 Locations = tuple[int, ...]
 
 
@@ -93,15 +92,15 @@ class ControlFlow(Op):
 
     body_names: ClassVar[tuple[str, ...]]
 
-    def wires(self, attrs: Attrs, count: int) -> list[Wires]:
+    def wires(self, attrs: Given, count: int) -> list[Wires]:
         """The ties of the bodies, from the parameters and the number of inputs."""
         raise NotImplementedError
 
-    def check_locations(self, attrs: Attrs, count: int) -> None:
+    def check_locations(self, attrs: Given, count: int) -> None:
         """Check the parameters that list positions."""
         raise NotImplementedError
 
-    def run(self, parts: Sequence[Body], attrs: Attrs, kept: Places, key: Any) -> Any:
+    def run(self, parts: Sequence[Body], attrs: Given, kept: Places, key: Any) -> Any:
         """Outputs and new auxiliary states; ``kept`` are those before."""
         raise NotImplementedError
 
@@ -116,12 +115,12 @@ class ControlFlow(Op):
         """See `Op.bodies`."""
         return len(self.body_names)
 
-    def wired(self, attrs: Attrs) -> list[tuple[Any, Wires]]:
+    def wired(self, attrs: Given) -> list[tuple[Any, Wires]]:
         """The bodies with their ties."""
         wires = self.wires(attrs, self._count_inputs(attrs))
         return list(zip(attrs["bodies"], wires, strict=True))
 
-    def shapes(self, ins: list[Sizes], outs: list[Sizes], attrs: Attrs) -> Rule:
+    def shapes(self, ins: list[Sizes], outs: list[Sizes], attrs: Given) -> Rule:
         """The rule of shapes: what is known goes through the bodies and back, until it stays."""
         table, before = [*ins, *outs], None
         wired, names = self.wired(attrs), [*self.input_names(attrs), *self.output_names(attrs)]
@@ -135,7 +134,7 @@ class ControlFlow(Op):
                 _through(_graph(body), wires, table, names, length or (0,))
         return table[: len(ins)], table[len(ins) :]
 
-    def element_types(self, ins: Sequence[str | None], attrs: Attrs) -> Any:
+    def element_types(self, ins: Sequence[str | None], attrs: Given) -> Any:
         """The rule of element types, through the bodies."""
         table, before = [*ins, *[None] * attrs["num_outputs"]], None
         wired, names = self.wired(attrs), [*self.input_names(attrs), *self.output_names(attrs)]
@@ -151,7 +150,7 @@ class ControlFlow(Op):
                     table[tie.place] = dtype_inference.merge(old, dtype, name)
         return table[: len(ins)], table[len(ins) :]
 
-    def _count_inputs(self, attrs: Attrs) -> int:
+    def _count_inputs(self, attrs: Given) -> int:
         if "bodies" not in attrs:
             raise ParameterError(
                 f"{self.name}: got no graphs to run; make it by sym.contrib.foreach, while_loop or "
@@ -159,7 +158,7 @@ class ControlFlow(Op):
             )
         return attrs["num_args"] - self.bodies
 
-    def _written(self, attrs: Attrs) -> list[int]:
+    def _written(self, attrs: Given) -> list[int]:
         """Inputs of the node that feed auxiliary states of a body, by number."""
         found = {}
         for body, wires in self.wired(attrs):
@@ -175,7 +174,7 @@ class ControlFlow(Op):
         """True: bodies may write to auxiliary states."""
         return True
 
-    def input_names(self, attrs: Attrs) -> list[str]:
+    def input_names(self, attrs: Given) -> list[str]:
         """Names of the variables of the bodies that the inputs feed."""
         names = [f"arg{i}" for i in range(self._count_inputs(attrs))]
         for body, wires in self.wired(attrs):
@@ -183,12 +182,12 @@ class ControlFlow(Op):
                 names[tie.place] = variable.name
         return names
 
-    def aux_names(self, attrs: Attrs) -> Sequence[str]:
+    def aux_names(self, attrs: Given) -> Sequence[str]:
         """Names of the inputs that feed auxiliary states of a body."""
         names = self.input_names(attrs)
         return [names[place] for place in self._written(attrs)]
 
-    def check(self, attrs: Attrs, count: int) -> None:
+    def check(self, attrs: Given, count: int) -> None:
         """Check that the parameters fit the bodies.
 
         Args:
@@ -217,7 +216,7 @@ class ControlFlow(Op):
     def call(
         self,
         arrays: Sequence[Any],
-        attrs: Attrs,
+        attrs: Given,
         *,
         key: Any = None,
         train: bool = False,
@@ -271,7 +270,7 @@ class Foreach(ControlFlow):
 
     body_names = ("body",)
 
-    def wires(self, attrs: Attrs, count: int) -> list[Wires]:
+    def wires(self, attrs: Given, count: int) -> list[Wires]:
         """See `ControlFlow.wires`."""
         rows, states = attrs["in_data_locs"], attrs["in_state_locs"]
         found = [*rows, *states, *attrs["remain_locs"]]
@@ -279,7 +278,7 @@ class Foreach(ControlFlow):
         made = _results(attrs, count, range(len(rows), len(rows) + len(states)))
         return [Wires(tuple(ties[at] for at in sorted(ties)), made)]
 
-    def check_locations(self, attrs: Attrs, count: int) -> None:
+    def check_locations(self, attrs: Given, count: int) -> None:
         """See `ControlFlow.check_locations`."""
         found = [*attrs["in_data_locs"], *attrs["in_state_locs"], *attrs["remain_locs"]]
         (body,) = attrs["bodies"]
@@ -292,7 +291,7 @@ class Foreach(ControlFlow):
             raise ParameterError("_foreach: got no data, expected one array or more to loop over")
         _check_heads(attrs, body, attrs["num_out_data"] + len(attrs["in_state_locs"]))
 
-    def run(self, parts: Sequence[Body], attrs: Attrs, kept: Places, key: Any) -> Any:
+    def run(self, parts: Sequence[Body], attrs: Given, kept: Places, key: Any) -> Any:
         """See `ControlFlow.run`."""
         (body,) = parts
         count, outputs = len(attrs["in_data_locs"]), attrs["num_out_data"]
@@ -319,7 +318,7 @@ class WhileLoop(ControlFlow):
 
     body_names = ("cond", "func")
 
-    def wires(self, attrs: Attrs, count: int) -> list[Wires]:
+    def wires(self, attrs: Given, count: int) -> list[Wires]:
         """See `ControlFlow.wires`."""
         test, body = attrs["cond_input_locs"], attrs["func_input_locs"]
         states = [body[at] for at in attrs["func_var_locs"]]
@@ -328,7 +327,7 @@ class WhileLoop(ControlFlow):
             Wires(tuple(map(Tie, body)), _results(attrs, count, states)),
         ]
 
-    def check_locations(self, attrs: Attrs, count: int) -> None:
+    def check_locations(self, attrs: Given, count: int) -> None:
         """See `ControlFlow.check_locations`."""
         test, body = attrs["bodies"]
         _check_locations("cond_input_locs", attrs, test, count)
@@ -342,7 +341,7 @@ class WhileLoop(ControlFlow):
         self._check_condition(test)
         _check_heads(attrs, body, attrs["num_out_data"] + len(states))
 
-    def run(self, parts: Sequence[Body], attrs: Attrs, kept: Places, key: Any) -> Any:
+    def run(self, parts: Sequence[Body], attrs: Given, kept: Places, key: Any) -> Any:
         """A scan over the greatest number of steps, of which those after the end do nothing.
 
         So it has a gradient, which `lax.while_loop` has not.
@@ -381,14 +380,14 @@ class Cond(ControlFlow):
 
     body_names = ("cond", "then", "else")
 
-    def wires(self, attrs: Attrs, count: int) -> list[Wires]:
+    def wires(self, attrs: Given, count: int) -> list[Wires]:
         """See `ControlFlow.wires`."""
         made = tuple((Tie(count + i),) for i in range(attrs["num_outputs"]))
         locations = (attrs[f"{name}_input_locs"] for name in ("cond", "then", "else"))
         heads = (((),), made, made)
         return [Wires(tuple(map(Tie, at)), h) for at, h in zip(locations, heads, strict=True)]
 
-    def check_locations(self, attrs: Attrs, count: int) -> None:
+    def check_locations(self, attrs: Given, count: int) -> None:
         """See `ControlFlow.check_locations`."""
         for name, body in zip(("cond", "then", "else"), attrs["bodies"], strict=True):
             _check_locations(f"{name}_input_locs", attrs, body, count)
@@ -397,7 +396,7 @@ class Cond(ControlFlow):
         for body in branches:
             _check_heads(attrs, body, attrs["num_outputs"])
 
-    def run(self, parts: Sequence[Body], attrs: Attrs, kept: Places, key: Any) -> Any:
+    def run(self, parts: Sequence[Body], attrs: Given, kept: Places, key: Any) -> Any:
         """See `ControlFlow.run`."""
         del attrs
         test, *branches = parts
@@ -414,14 +413,14 @@ class Cond(ControlFlow):
         return lax.cond(_truth(said), then, other, kept)
 
 
-def _results(attrs: Attrs, count: int, states: Sequence[int]) -> tuple[tuple[Tie, ...], ...]:
+def _results(attrs: Given, count: int, states: Sequence[int]) -> tuple[tuple[Tie, ...], ...]:
     """The ties of a loop's outputs and new states."""
     outputs = count + attrs["num_out_data"]
     rows = [(Tie(i, row=True),) for i in range(count, outputs)]
     return (*rows, *((Tie(outputs + i), Tie(at)) for i, at in enumerate(states)))
 
 
-def _check_locations(name: str, attrs: Attrs, body: Graph, count: int) -> None:
+def _check_locations(name: str, attrs: Given, body: Graph, count: int) -> None:
     found = attrs[name]
     if len(found) != len(body.inputs) or any(not 0 <= at < count for at in found):
         raise ParameterError(
@@ -430,7 +429,7 @@ def _check_locations(name: str, attrs: Attrs, body: Graph, count: int) -> None:
         )
 
 
-def _check_heads(attrs: Attrs, body: Graph, expected: int) -> None:
+def _check_heads(attrs: Given, body: Graph, expected: int) -> None:
     if not len(body.heads) == expected == attrs["num_outputs"]:
         raise ParameterError(
             f"got num_outputs={attrs['num_outputs']} and a subgraph of {len(body.heads)} outputs, "
@@ -469,18 +468,16 @@ def _register(kind: type[ControlFlow], fn: Callable[..., Any]) -> None:
     op(
         name,
         precision="float32",  # products in the bodies have the compute type
-        outputs=lambda attrs: _output_names(attrs["num_outputs"]),
+        outputs=lambda attrs: numbered(attrs["num_outputs"]),
         partial_is_complete=True,
         costly=True,
         hint=name,
+        kind=kind,
     )(fn)
-    fields = {f: getattr(OPS[name], f) for f in Op.__dataclass_fields__}
-    entry = kind(**{**fields, "takes_key": True, "takes_train": True})
-    OPS[name] = replace(entry, partial=entry.shapes, dtypes=entry.element_types)
-
-
-def _output_names(count: int) -> tuple[str, ...]:
-    return ("output",) if count == 1 else tuple(f"output{i}" for i in range(count))
+    entry: Any = OPS[name]
+    OPS[name] = replace(
+        entry, takes_key=True, takes_train=True, partial=entry.shapes, dtypes=entry.element_types
+    )
 
 
 def _foreach(

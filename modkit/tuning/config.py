@@ -69,11 +69,6 @@ class Tuning:
         return "xla" in self.pieces and platform == "cpu"
 
     @property
-    def pauses_collector(self) -> bool:
-        """Whether Python's garbage collector pauses, in the whole process, during a trace."""
-        return bool(self.pieces)
-
-    @property
     def rerolls(self) -> bool:
         """Whether repeated segments of a graph run as loops; see `modkit.symbol.reroll`."""
         return "loops" in self.pieces

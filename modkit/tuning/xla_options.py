@@ -85,8 +85,7 @@ and 8 units). Above 512 elements, steps would take up to a sixth longer in 0.10.
 100-100-100-10, batch 64, the first 449 and 264, later ones 0.23 and 0.26.
 
 Arithmetic alone, in 0.10.2: compiling Adam's update of the parameters of ResNet-18 takes 2,800 and
-1,100 ms of processor time, a run 50 and 46; SGD's with momentum 1,345 and 844, and 45 and 16; of
-two layers of 64 units 70 and 28, and 0.09 and 0.09.
+1,100 ms of processor time, a run 50 and 46; SGD's with momentum 1,345 and 844, and 45 and 16.
 """
 
 _BARRIER = "stablehlo.optimization_barrier"

@@ -5,6 +5,7 @@ import pytest
 
 import modkit as mx
 from modkit.errors import DTypeError, ParameterError, ShapeError
+from modkit.ops.registry import op
 
 
 def _csr():
@@ -161,19 +162,19 @@ def _taken(library, x, i):
 
 
 UNDIFFERENTIABLE = [
-    # a function of (library, x, i), the operator that refuses; None: MXNet has this gradient, too
+    # a function of (library, x, i), and the operator that refuses, or MXNet's gradient of x
     (_taken, "batch_take"),
     (lambda library, x, i: library.argmax_channel(x) + library.sum(x, axis=1), "argmax_channel"),
     (lambda library, x, i: library.shuffle(x), "_shuffle"),
     (lambda library, x, i: library.khatri_rao(x, x), "khatri_rao"),
-    (lambda library, x, i: library.BlockGrad(_taken(library, x, i)) + library.sum(x, axis=1), None),
-    (lambda library, x, i: library.one_hot(_taken(library, x, i), depth=3), None),
+    (lambda library, x, i: library.BlockGrad(_taken(library, x, i)) + library.sum(x, axis=1), 1),
+    (lambda library, x, i: library.one_hot(_taken(library, x, i), depth=3), 0),
 ]
 
 
-@pytest.mark.parametrize(("call", "refused"), UNDIFFERENTIABLE)
+@pytest.mark.parametrize(("call", "expected"), UNDIFFERENTIABLE)
 @pytest.mark.parametrize("library", [mx.nd, mx.sym])
-def test_operators_that_mxnet_does_not_differentiate_refuse_gradients(library, call, refused):
+def test_operators_that_mxnet_does_not_differentiate_refuse_gradients(library, call, expected):
     x, i = mx.nd.array([[1, 2], [3, 4]]), mx.nd.array([0, 1], dtype="int32")
     x.attach_grad()
     if library is mx.nd:
@@ -191,11 +192,11 @@ def test_operators_that_mxnet_does_not_differentiate_refuse_gradients(library, c
             bound.backward(heads)
             x.grad.wait_to_read()
 
-    if not refused:
+    if not isinstance(expected, str):
         backward()
-        assert x.grad.asnumpy().tolist() in ([[1, 1], [1, 1]], [[2, 2], [2, 2]], [[0, 0], [0, 0]])
+        assert x.grad.asnumpy().tolist() == [[expected] * 2] * 2
         return
-    with pytest.raises(mx.base.MXNetError, match=f"^{refused}: got a gradient .*BlockGrad"):
+    with pytest.raises(mx.base.MXNetError, match=f"^{expected}: got a gradient .*BlockGrad"):
         backward()
 
 
@@ -206,3 +207,13 @@ def test_an_update_is_not_differentiated():
         made = mx.nd.sgd_update(weight, grad, lr=0.1)
     with pytest.raises(mx.base.MXNetError, match=r"^sgd_update: got a gradient"):
         made.backward()
+
+
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [("elementwis", r"op\('new'\): no field 'elementwis'. Did you mean 'elementwise'"),
+     ("takes_key", "no field 'takes_key'")],
+)  # fmt: skip
+def test_an_operator_with_an_unknown_field_is_refused(field, message):
+    with pytest.raises(ParameterError, match=message):
+        op("new", precision="alike", **{field: True})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,12 +10,7 @@ import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened, rank_of
-from modkit.ops.registry import Given, Shape, Size, op
-
-
-@functools.lru_cache(maxsize=64)
-def _numbered(count: int) -> tuple[str, ...]:
-    return tuple(f"output{i}" for i in range(count))
+from modkit.ops.registry import Given, Shape, Size, numbered, op
 
 
 def _pieces(
@@ -66,7 +60,9 @@ def _slice_channel_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: G
     "SliceChannel",
     precision="through",
     aliases=("split",),
-    outputs=lambda attrs: _numbered(attrs["num_outputs"]),
+    outputs=lambda attrs: (
+        numbered(attrs["num_outputs"]) if attrs["num_outputs"] > 1 else ("output0",)
+    ),
     partial=_slice_channel_partial,
 )
 def slice_channel(
@@ -130,7 +126,7 @@ def _split_names(attrs: Given) -> tuple[str, ...]:
             f"_split_v2: got indices=() and sections={attrs['sections']}, expected where pieces "
             "begin, or their number"
         )
-    return ("output",) if count == 1 else _numbered(count)
+    return numbered(count)
 
 
 def _split_v2_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:

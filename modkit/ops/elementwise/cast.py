@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from modkit.ops.elementwise.arithmetic import convert, is_whole
 from modkit.ops.own_gradient import with_gradient
 from modkit.ops.partial_shapes import Rule, Sizes, merge
-from modkit.ops.registry import DType, Given, op
+from modkit.ops.registry import DType, Given, numbered, op
 
 
 @op("Cast", precision="float32", aliases=("cast",), same_shape=True, elementwise=True)
@@ -82,16 +82,11 @@ def _multicast_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Give
     return each, each
 
 
-def _multicast_names(attrs: Given) -> Sequence[str]:
-    count = int(attrs["num_outputs"])
-    return [f"output{i}" for i in range(count)] if count > 1 else ["output"]
-
-
 @op(
     "amp_multicast",
     precision="float32",
     variadic="num_outputs",
-    outputs=_multicast_names,
+    outputs=lambda attrs: numbered(attrs["num_outputs"]),
     partial=_multicast_partial,
     dtypes=_multicast_types,
 )

@@ -5,7 +5,6 @@ A formula's arrays are the operator's inputs, and its numbers the parameters.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,7 @@ import jax.numpy as jnp
 
 from modkit.errors import ParameterError
 from modkit.ops.partial_shapes import Rule, Sizes, common, complete, merge, product
-from modkit.ops.registry import REQUIRED, Given, Traced, TracedTuple, op, with_schema
+from modkit.ops.registry import REQUIRED, Given, Traced, TracedTuple, numbered, op, with_schema
 
 Numbers = Mapping[str, Any]
 """Parameters of an update in MXNet's order, with their defaults."""
@@ -200,7 +199,7 @@ class Several:
             variadic="num_args",
             names=self._names,
             aux=("states",) if self.states else (),
-            outputs=functools.partial(_outputs, self.count),
+            outputs=lambda attrs: numbered(attrs[self.count]),
             partial=self._partial,
             dtypes=self._dtypes,
         )(with_schema(run, self.name, self.doc, None, attrs))
@@ -234,8 +233,3 @@ class Several:
 
 def _spell(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{n} {name}" for name, n in counts.items())
-
-
-def _outputs(count: str, attrs: Given) -> Sequence[str]:
-    number = attrs[count]
-    return ("output",) if number == 1 else tuple(f"output{i}" for i in range(number))
