@@ -18,6 +18,7 @@ from modkit.context import Context, current_context
 from modkit.errors import (
     DTypeError,
     ModkitError,
+    NotReadyError,
     NotSupportedError,
     ParameterError,
     ShapeError,
@@ -57,6 +58,7 @@ from modkit.ndarray.storage import (
 )
 from modkit.ndarray.tape import (
     Host,
+    Leaf,
     TapeEntry,
     TapeNode,
     check_constant,
@@ -235,6 +237,18 @@ class NDArray(Methods):
     def grad(self) -> NDArray | None:
         """The array that `backward` writes the gradient to; ``None`` before `attach_grad`."""
         return None if self._entry is None else getattr(self._entry[0], "grad", None)
+
+    @property
+    def _fresh_grad(self) -> int:
+        source = None if self._entry is None else self._entry[0]
+        return source.fresh if isinstance(source, Leaf) else 0
+
+    @_fresh_grad.setter
+    def _fresh_grad(self, value: int) -> None:
+        source = None if self._entry is None else self._entry[0]
+        if not isinstance(source, Leaf):
+            raise NotReadyError("_fresh_grad: the array has no gradient: attach_grad() comes first")
+        source.fresh = int(value)
 
     def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
         """Make the array a variable of `modkit.autograd`, with a gradient of zeros.
