@@ -2019,6 +2019,98 @@ def weighted_lines(mx):
     return batch.data + batch.label
 
 
+@question
+def orders_of_a_file(mx):
+    """The names that a loaded module lists and saves, whose file has another order."""
+    net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc")
+    net = mx.sym.MakeLoss(mx.sym.BatchNorm(net, name="bn"))
+    with tempfile.TemporaryDirectory() as folder:
+        prefix, shapes = str(Path(folder) / "m"), [("data", (2, 3))]
+        net.save(prefix + "-symbol.json")
+        names = ["aux:bn_moving_var", "aux:bn_moving_mean", "arg:bn_beta", "arg:bn_gamma"]
+        arrays = {name: mx.nd.ones((2,)) for name in [*names, "arg:fc_bias"]}
+        arrays["arg:fc_weight"] = mx.nd.ones((2, 3))
+        mx.nd.save(prefix + "-0001.params", arrays)
+        module = mx.mod.Module.load(prefix, 1, label_names=None)
+        module.bind(shapes)
+        found = [list(map(list, module.get_params()))]
+        module.init_optimizer()
+        module.forward_backward(mx.io.DataBatch([mx.nd.ones((2, 3))], None))
+        module.update()
+        module.save_checkpoint(prefix, 2)
+        found.append(list(mx.nd.load(prefix + "-0002.params")))
+        module.set_params(*module.get_params())
+        module.bind(shapes, force_rebind=True)
+        found.append(list(map(list, module.get_params())))
+    return found
+
+
+@question
+def parts_of_a_batch(mx):
+    """Batches of iterators over another one that return data of their own."""
+
+    def summed(kind, *args):
+        class Tenfold(kind):
+            def getdata(self):
+                return [10 * array for array in super().getdata()]
+
+        batches = list(Tenfold(mx.io.NDArrayIter(np.arange(6.0), np.arange(6.0), 2), *args))
+        return [[b.data[0].asnumpy().sum(), b.label[0].asnumpy().sum(), b.pad] for b in batches]
+
+    return [summed(mx.io.ResizeIter, 4), summed(mx.io.PrefetchingIter)]
+
+
+@question
+def private_names(mx):
+    """Names that programs of MXNet's own use though they are private."""
+    svrg = importlib.import_module(mx.__name__ + ".contrib.svrg_optimization.svrg_module")
+    net = small_net(mx)
+    found = [net._infer_shape_impl(False, data=(4, 2)), net._infer_shape_impl(True)]
+    found += [net._infer_type_impl(True), mx.model.BatchEndParam(1, 2, 3, 4).__class__.__name__]
+    buckets = mx.mod.BucketingModule(lambda _: (net, ["data"], ["softmax_label"]), 1)
+    buckets.bind([("data", (4, 2))], [("softmax_label", (4,))])
+    monitor = mx.mon.Monitor(1)
+    found.append(buckets._monitor)
+    buckets.install_monitor(monitor)
+    found.append(buckets._monitor is monitor)
+    module = svrg.SVRGModule(net, update_freq=1, context=[mx.cpu(0), mx.cpu(1)])
+    arrays = [mx.nd.array([value]) for value in (3, 1, 0.5)]
+    found += [module._ctx_len, module._svrg_grads_update_rule(*arrays), arrays]
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "r")
+        records = mx.recordio.MXRecordIO(path, "w")
+        records.write(b"one")
+        found.append(refusal(records.read))
+        records.pid = -1
+        found += [refusal(records._check_pid), refusal(records.write, b"two")]
+        records.close()
+        records = mx.recordio.MXRecordIO(path, "r")
+        records.pid = -1
+        found += [refusal(records.read), records._check_pid(allow_reset=True)]
+        found.append(records.read().decode())
+        records.close()
+    return found
+
+
+@question
+def fresh_gradients(mx):
+    """Whether ``backward`` has written a gradient since a program marked it as read."""
+    x = mx.nd.ones((2,))
+    found = [x._fresh_grad, refusal(setattr, x, "_fresh_grad", True)]
+    x.attach_grad()
+    for fresh in (None, False, True):
+        if fresh is not None:
+            x._fresh_grad = fresh
+        found.append(x._fresh_grad)
+        with mx.autograd.record():
+            total = (x * 2).sum()
+        found += [x._fresh_grad, total._fresh_grad]
+        total.backward()
+        found.append(x._fresh_grad)
+    mx.autograd.mark_variables([x], [mx.nd.zeros((2,))])
+    return [int(each) if each in (0, 1) else each for each in [*found, x._fresh_grad]]
+
+
 def main():
     """Ask the reference and write its answers."""
     mx = importlib.import_module("mxnet")

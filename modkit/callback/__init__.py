@@ -11,7 +11,7 @@ from modkit.callback.curves import Curves as Curves
 from modkit.callback.early_stopping import EarlyStopping as EarlyStopping
 from modkit.callback.freezing import Freeze as Freeze
 from modkit.callback.functions import BatchEnd as BatchEnd
-from modkit.callback.functions import BatchEndParam as BatchEndParam
+from modkit.callback.functions import BatchEndParams as BatchEndParam
 from modkit.callback.functions import Checkpoints as Checkpoints
 from modkit.callback.functions import EpochEnd as EpochEnd
 from modkit.callback.functions import LogValidationMetricsCallback as LogValidationMetricsCallback

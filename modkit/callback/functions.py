@@ -26,14 +26,14 @@ from modkit.symbol import Symbol
 
 
 class BatchEnd(Protocol):
-    """The fields of `BatchEndParam` that the callbacks below read."""
+    """The fields of `BatchEndParams` that the callbacks below read."""
 
     epoch: Any
     nbatch: Any
     eval_metric: Any
 
 
-class BatchEndParam(NamedTuple):
+class BatchEndParams(NamedTuple):
     """The argument of a batch callback.
 
     ``locals`` holds variables of the loop by name: of ``fit`` its arguments, ``data_batch``,

@@ -157,12 +157,18 @@ class MXRecordIO:
             raise NotReadyError(f"{self.uri}: {what}: the file is closed; open() or reset() first")
         if flag != self.flag:
             raise NotReadyError(f"{self.uri}: {what} needs flag {flag!r}, got {self.flag!r}")
-        if self.pid != os.getpid():
-            raise NotReadyError(
-                f"{self.uri}: {what}: the file was opened by another process, whose place in it "
-                "would move too; call reset() after a fork"
-            )
+        self._check_pid()
         return self._file
+
+    def _check_pid(self, allow_reset: bool = False) -> None:
+        """Check that this process opened the file, or open it anew."""
+        if self.pid != os.getpid():
+            if not allow_reset:
+                raise NotReadyError(
+                    f"{self.uri}: the file was opened by another process, whose place in it would "
+                    "move too; call reset() after a fork"
+                )
+            self.reset()
 
     # ── Writing ─────────────────────────────────────────────────────────────────────────────
 
@@ -393,8 +399,8 @@ class MXIndexedRecordIO(MXRecordIO):
             NameNotFoundError: there is no such key; a ``KeyError``.
             FileFormatError: its offset lies outside the file.
         """
-        if self.is_open and not self.writable and self.pid != os.getpid():
-            self.reset()
+        if self.is_open and not self.writable:
+            self._check_pid(allow_reset=True)
         file = self._handle("r", "seek")
         place = self.idx.get(idx)
         if place is None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
 from modkit.io.base import HeldBatchIter, check_position, move_to, position_of, reseed
+
+_PARTS = ("data", "label", "pad", "index")
 
 
 class ResizeIter(HeldBatchIter):
@@ -51,6 +54,15 @@ class ResizeIter(HeldBatchIter):
         """Begin anew, with the other iterator seeded."""
         self.cur = 0
         reseed(self.data_iter, seed)
+
+    def next(self) -> Any:
+        """The next batch, with what ``getdata()`` and the like of a subclass return."""
+        batch = super().next()
+        gets = [getattr(type(self), f"get{part}") for part in _PARTS]
+        if gets != [getattr(HeldBatchIter, f"get{part}") for part in _PARTS]:
+            batch = copy.copy(batch)
+            vars(batch).update({p: get(self) for p, get in zip(_PARTS, gets, strict=True)})
+        return batch
 
     def iter_next(self) -> bool:
         """Step to the next batch; whether there is one."""

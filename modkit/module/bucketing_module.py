@@ -105,6 +105,10 @@ class BucketingModule(BaseModule):
         self._curr_bucket_key: Any = None
 
     @property
+    def _monitor(self) -> Monitor | None:
+        return self._monitors[-1] if self._monitors else None
+
+    @property
     def _default(self) -> Module:
         """The module of the default bucket."""
         return self._buckets[self._default_bucket_key]

@@ -52,6 +52,7 @@ from modkit.module.parameters import (
     Parameters,
     Params,
     check_given,
+    in_order,
     present_params,
     refuse_unnamed_labels,
     warn_of_extra,
@@ -152,6 +153,7 @@ class Module(BaseModule):
         inputs = {*self._data_names, *self._label_names, *self._state_names}
         self._param_names = [n for n in symbol.list_arguments() if n not in inputs]
         self._aux_names = symbol.list_auxiliary_states()
+        self._listed: Any = self._param_names, self._aux_names  # as `get_params` lists them
         self._output_names = symbol.list_outputs()
         self._given: tuple[dict[str, NDArray], dict[str, NDArray]] | None = None
         self._compression_params = compression_params
@@ -380,6 +382,7 @@ class Module(BaseModule):
             if shared_module.optimizer_initialized:
                 self.borrow_optimizer(shared_module)
         elif self._given is not None:
+            self._listed = in_order(self._given, self._listed)
             self._parameters().set(*self._given)
         self._given = None  # from here on the arrays have them
         if shared_module is None and self.optimizer_initialized:
@@ -460,7 +463,8 @@ class Module(BaseModule):
     def _parameters(self) -> Parameters:
         store = self._exec_group.store
         stypes = storage_types(self._symbol.graph)
-        return Parameters(store, self._param_names, self._aux_names, self._context[0], stypes)
+        names, aux_names = self._listed
+        return Parameters(store, names, aux_names, self._context[0], stypes)
 
     def _set_given(self, args: Params | None, auxs: Params | None, allow_extra: bool) -> None:
         params = self._parameters()
@@ -476,7 +480,8 @@ class Module(BaseModule):
         A parameter of `Variable(stype="row_sparse")` is a RowSparseNDArray of the rows that are
         not zero. Until the module's values change, each call returns the same dictionaries: an
         edit of their arrays is in checkpoints and in the next `bind`; `set_params`, and
-        `init_optimizer` where the store updates, take it to the devices.
+        `init_optimizer` where the store updates, take it to the devices. They have the order of
+        the file that was loaded, else that of the network's arguments.
 
         Differs: once values have changed, the copies are new arrays. MXNet writes into those of the
         first call, so that parameters kept as "the best so far" become the last ones.

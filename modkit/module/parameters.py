@@ -47,8 +47,8 @@ class Parameters:
 
     Args:
         store: the storage, which modules may share.
-        names: parameters in the order of the symbol.
-        aux_names: auxiliary states in the order of the symbol.
+        names: parameters in the order in which they are listed.
+        aux_names: auxiliary states, likewise.
         ctx: the device of intermediate values.
         stypes: storage types that variables declare, by name.
     """
@@ -209,6 +209,14 @@ class Parameters:
             split = store.home.at(name).split
             stored = split(value, -1) if is_aux else store.stored(name, value)
             self._cells(is_aux=is_aux)[name].set(stored, aliased=True)
+
+
+def in_order(given: Sequence[Params], names: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Names of parameters and of auxiliary states, in the order of dictionaries of some of them."""
+    pairs = [
+        (dict.fromkeys([*some, *own]), set(own)) for some, own in zip(given, names, strict=True)
+    ]
+    return [[name for name in every if name in own] for every, own in pairs]
 
 
 def present_params(place: int) -> property:

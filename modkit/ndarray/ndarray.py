@@ -19,6 +19,7 @@ from modkit.engine import raises_at_calls
 from modkit.errors import (
     DTypeError,
     ModkitError,
+    NotReadyError,
     NotSupportedError,
     ParameterError,
     ShapeError,
@@ -61,6 +62,7 @@ from modkit.ndarray.storage import (
 )
 from modkit.ndarray.tape import (
     Host,
+    Leaf,
     TapeEntry,
     TapeNode,
     check_constant,
@@ -239,6 +241,18 @@ class NDArray(Methods):
     def grad(self) -> NDArray | None:
         """The array that `backward` writes the gradient to; ``None`` before `attach_grad`."""
         return None if self._entry is None else getattr(self._entry[0], "grad", None)
+
+    @property
+    def _fresh_grad(self) -> int:
+        source = None if self._entry is None else self._entry[0]
+        return source.fresh if isinstance(source, Leaf) else 0
+
+    @_fresh_grad.setter
+    def _fresh_grad(self, value: int) -> None:
+        source = None if self._entry is None else self._entry[0]
+        if not isinstance(source, Leaf):
+            raise NotReadyError("_fresh_grad: the array has no gradient: attach_grad() comes first")
+        source.fresh = int(value)
 
     def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
         """Make the array a variable of `modkit.autograd`, with a gradient of zeros.
@@ -466,7 +480,8 @@ class NDArray(Methods):
                 check_constant(value)
         key = plain_key(key, self.shape)
         basic = basic_key(key, self.shape)
-        if self._ctx._is_cpu and self._write_host(key if basic is None else basic, value):
+        part = key if basic is None else basic
+        if self._ctx._is_cpu and self._write_host(part, value, copied=basic is None):
             return
         if isinstance(value, NDArray):
             value = value._cell.peek()
@@ -480,8 +495,14 @@ class NDArray(Methods):
             value = placed_on(value, self._ctx.jax_device)
             self._cell.edit(lambda here: here.at[key].set(value))
 
-    def _write_host(self, key: Any, value: Any) -> bool:
-        """Write to a part of an array on the host; ``False`` where it is not there."""
+    def _write_host(self, key: Any, value: Any, copied: bool = False) -> bool:
+        """Write to a part of an array on the host; ``False`` where it is not there.
+
+        Args:
+            key: the part.
+            value: its new elements.
+            copied: elsewhere write to a copy, as XLA would compile a scatter for each size.
+        """
         if isinstance(value, NDArray):
             value = value._as_dense()._cell.host()
         if isinstance(value, jax.Array):
@@ -491,8 +512,17 @@ class NDArray(Methods):
         def fill(rows: np.ndarray) -> None:
             rows[key] = fitted(value, rows[key].shape) if value.ndim else value
 
+        def changed(here: Any) -> Any:
+            copy = np.array(here)
+            fill(copy)
+            return placed_on(copy, self._ctx.jax_device)
+
         try:
-            return self._cell.write(fill)
+            if self._cell.write(fill):
+                return True
+            if copied:
+                self._cell.edit(changed, aliased=True)
+            return copied
         except IndexError:
             return False  # index arrays with positions outside, which are ignored
 

@@ -72,15 +72,16 @@ class Leaf:
         marked: whether gradients with respect to it can be computed.
         grad: the NDArray that ``backward`` writes to; ``None`` for a constant.
         req: ``"write"``, ``"add"`` or ``"null"``.
+        fresh: 1 where ``backward`` has written ``grad`` since a program set this to 0.
         live: ``False`` for a constant whose tape was freed.
         number: counts leaves in the order of their making; `get_symbol` names them by it.
     """
 
-    __slots__ = ("grad", "live", "marked", "number", "req")
+    __slots__ = ("fresh", "grad", "live", "marked", "number", "req")
 
     def __init__(self, grad: Array | None = None, req: str = "null", *, marked: bool = False):
         self.grad, self.req, self.marked, self.live = grad, req, marked, True
-        self.number = next(_leaves)
+        self.fresh, self.number = 0, next(_leaves)
 
 
 class Use(NamedTuple):

@@ -125,6 +125,7 @@ def _constant_or_entry(array: Array) -> Use:
 
 def _store(leaf: Leaf, value: Any) -> None:
     grad: Any = leaf.grad
+    leaf.fresh = 1
     if _is_sparse(value) and (leaf.req != "add" or _is_sparse(grad)):
         grad._assign(grad + value if leaf.req == "add" else value)
         return

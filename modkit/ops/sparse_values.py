@@ -146,9 +146,12 @@ def stored_rows(ids: Any, rows: Any, count: int, places: int | None = None) -> R
 
 
 def padded_size(count: int) -> int:
-    """The number of places for ``count`` elements: one of four sizes an octave, from 16 on."""
-    step = max(1 << max(count - 1, 4).bit_length() >> 3, 4)
-    return max(-(-count // step) * step, 16)
+    """The number of places for ``count`` elements: one of four sizes an octave, by 32 at least.
+
+    Batches of few elements thus share a program, which takes longer to compile than to run.
+    """
+    step = max(1 << max(count - 1, 0).bit_length() >> 3, 32)
+    return max(-(-count // step), 1) * step
 
 
 def compact(

@@ -331,6 +331,12 @@ class Symbol(Fluent):
         """`infer_type`, with ``None`` for what is not decided."""
         return infer_type(self.graph, args, kwargs, partial=True)
 
+    def _infer_shape_impl(self, partial: bool, *args: Any, **kwargs: Any) -> Inferred:
+        return infer_shape(self.graph, args, kwargs, partial=partial)
+
+    def _infer_type_impl(self, partial: bool, *args: Any, **kwargs: Any) -> Inferred:
+        return infer_type(self.graph, args, kwargs, partial=partial)
+
     # ── Files ───────────────────────────────────────────────────────────────────────────────
 
     def tojson(self, remove_amp_cast: bool = True) -> str:

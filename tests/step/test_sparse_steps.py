@@ -82,10 +82,25 @@ def test_batches_of_like_sizes_share_a_program(monkeypatch):
         assert len(made) == count
 
 
+def test_updates_outside_a_step_compile_nothing_for_another_number_of_rows(compilations):
+    module = module_of(factorization_machine(mx, 30, 2), (5, 30))
+    module.init_params(mx.init.Normal(0.1))
+    module.init_optimizer("local", "adam")
+
+    def update(stored):
+        module.forward(csr_batch(5, 30, stored), is_train=True)
+        module.get_outputs()[0].wait_to_read()
+        module.backward()
+        module.update()
+
+    assert len(compilations.during(lambda: update(2))) <= 3
+    assert not compilations.during(lambda: [update(stored) for stored in (3, 4, 6)], True)
+
+
 @given(st.integers(0, 10**6))
 def test_padded_sizes_are_few_and_near(count):
     size = sparse_values.padded_size(count)
-    assert count <= size <= max(1.34 * count, 16)
+    assert count <= size <= max(1.34 * count, count + 31, 32)
     assert sparse_values.padded_size(size) == size
 
 

@@ -59,6 +59,7 @@ class SVRGModule(Module):
         super().__init__(*parts, compression_params)
         self._mod_aux = Module(*parts)
         self._param_dict: list[dict[str, NDArray]] = []
+        self._ctx_len = len(self._context)
 
     def bind(self, *args: Any, **kwargs: Any) -> None:
         """Bind the module, and the one that keeps w~. See `Module.bind`."""
@@ -142,7 +143,12 @@ class SVRGModule(Module):
         present, kept = _grads(self), _grads(self._mod_aux)
         for now, then, mean in zip(present, kept, self._param_dict, strict=True):
             for name, grad in now.items():
-                grad[:] = grad - then[name] + mean[name]
+                self._svrg_grads_update_rule(grad, then[name], mean[name])
+
+    def _svrg_grads_update_rule(self, now: NDArray, then: NDArray, mean: NDArray) -> NDArray:
+        """Write ``g(w) - g(w~) + mu`` into ``g(w)``."""
+        now[:] = now - then + mean
+        return now
 
     def fit(self, train_data: Any, *args: Any, **kwargs: Any) -> None:
         """Train; full gradients are computed before every ``update_freq``-th epoch.
