@@ -1339,7 +1339,7 @@ WARNINGS = [
     ),
     (
         lambda: fit(mx.io.NDArrayIter(X, Y + 7, 5)),
-        r"got 7, expected a class from 0 to 2.* trains no class: it lowers the scores of all\. Increase num",
+        r"got 7, expected a class from 0 to 2.* trains no class: .*\. Increase num",
     ),
     (
         lambda: fit(mx.io.NDArrayIter(X, Y - 1, 5)),

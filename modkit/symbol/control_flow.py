@@ -7,7 +7,6 @@ by positions that the node's parameters list, under MXNet's names (``in_data_loc
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -17,7 +16,7 @@ from jax import lax
 from modkit.errors import DTypeError, ParameterError, ShapeError
 from modkit.ops import dtype_inference, loops
 from modkit.ops.partial_shapes import Rule, Sizes, common, merge
-from modkit.ops.registry import OPS, Given, Op, Size, numbered, op
+from modkit.ops.registry import Given, Op, Size, numbered, op
 from modkit.symbol.graph import Graph
 from modkit.symbol.graph_inference import infer_dtypes, infer_shapes
 
@@ -91,6 +90,10 @@ class ControlFlow(Op):
     """
 
     body_names: ClassVar[tuple[str, ...]]
+
+    def __init__(self, **fields: Any):
+        rules = {"partial": self.shapes, "dtypes": self.element_types}
+        super().__init__(**{**fields, **rules, "takes_key": True, "takes_train": True})
 
     def wires(self, attrs: Given, count: int) -> list[Wires]:
         """The ties of the bodies, from the parameters and the number of inputs."""
@@ -462,24 +465,15 @@ def _truth(value: jax.Array) -> jax.Array:
     return value.reshape(()) != 0
 
 
-def _register(kind: type[ControlFlow], fn: Callable[..., Any]) -> None:
-    """Register an operator by the function that lists its parameters."""
-    name = fn.__name__
-    op(
-        name,
-        precision="float32",  # products in the bodies have the compute type
-        outputs=lambda attrs: numbered(attrs["num_outputs"]),
-        partial_is_complete=True,
-        costly=True,
-        hint=name,
-        kind=kind,
-    )(fn)
-    entry: Any = OPS[name]
-    OPS[name] = replace(
-        entry, takes_key=True, takes_train=True, partial=entry.shapes, dtypes=entry.element_types
-    )
+_SCHEMA = {
+    "precision": "float32",  # products in the bodies have the compute type
+    "outputs": lambda attrs: numbered(attrs["num_outputs"]),
+    "partial_is_complete": True,
+    "costly": True,
+}
 
 
+@op("_foreach", kind=Foreach, hint="_foreach", **_SCHEMA)
 def _foreach(
     *,
     num_args: int,
@@ -492,6 +486,7 @@ def _foreach(
     """A body over the rows of arrays, from the first to the last, by ``lax.scan``."""
 
 
+@op("_while_loop", kind=WhileLoop, hint="_while_loop", **_SCHEMA)
 def _while_loop(
     *,
     num_args: int,
@@ -505,6 +500,7 @@ def _while_loop(
     """A body as long as a condition holds, at most ``max_iterations`` times."""
 
 
+@op("_cond", kind=Cond, hint="_cond", **_SCHEMA)
 def _cond(
     *,
     num_args: int,
@@ -514,7 +510,3 @@ def _cond(
     else_input_locs: Locations,
 ) -> None:
     """One of two bodies, by ``lax.cond``."""
-
-
-for _kind, _fn in ((Foreach, _foreach), (WhileLoop, _while_loop), (Cond, _cond)):
-    _register(_kind, _fn)
