@@ -142,12 +142,6 @@ def _subnormal(case):
     return small.any() and (np.abs(values) > 1e19).any()
 
 
-def _extreme(case):
-    """Whether a number of an update is NaN, or its square overflows."""
-    numbers = [n for n in case["attrs"].values() if isinstance(n, float)]
-    return any(not abs(n) < 1e19 for n in numbers)
-
-
 def _global(case):
     """Whether pooling is global."""
     return case["attrs"].get("global_pool") in (True, "True")
@@ -444,7 +438,7 @@ DEFECTS = [
         "im2col",
         "only the reference runs: .*pad ",
         "negative padding reads other memory",
-        lambda case: min(np.ravel(case["attrs"]["pad"])) < 0,
+        lambda case: np.min(case["attrs"].get("pad", 0)) < 0,
     ),
     (
         "*quantized_pooling",
@@ -894,6 +888,12 @@ DEFECTS = [
     ),
     ("*_matmul_*", "only the reference runs: .*(a multiple of|got sh)", "it reads other memory"),
     ("where", "only the reference runs: .*got shape", "it does not compare shapes"),
+    (
+        "where",
+        r"only modkit runs: gradient \(add\): .*kAddTo",
+        "of a csr condition a gradient is not added",
+        lambda case: case["storage"][:1] == ("csr",),
+    ),
     (
         "*calibrate_entropy",
         "only modkit runs: .*(Type inconsistent|kFloat32)",
@@ -1441,12 +1441,6 @@ DEFECTS = [
     ),
     (
         "Crop",
-        "only the reference runs: .*h_w: got",
-        "where a second array gives the size it does not look at the parameter",
-        lambda case: len(case["arrays"]) == 2,
-    ),
-    (
-        "Crop",
         "only the reference runs: .*expected one or two of",
         "it does not look at the axes of the second array",
         lambda case: case["arrays"][1].ndim != 4,
@@ -1588,10 +1582,10 @@ DEFECTS = [
         lambda case: case["values"] == "special",
     ),
     (
-        "*_update*",
-        "(outputs|arrays).*(got|expected) -?(inf|nan)",
-        "numbers whose products overflow: infinite or NaN by the order of terms",
-        _extreme,
+        "*ftrl_update",
+        "(outputs|arrays): got -?0 at .*expected -?nan",
+        "with an infinite rate weights are divided by 0, times 0 where the threshold makes them 0",
+        lambda case: not abs(float(case["attrs"]["lr"])) < 1e19,
     ),
     (
         "*linalg_gelqf",
@@ -1925,8 +1919,8 @@ DEFECTS = [
     ),
     (
         "_square_sum",
-        "outputs",
-        "of exclude: the result has its shape, and sums over the axis that is given",
+        "(outputs|the reference crashes)",
+        "of exclude: the result has its shape, and it sums the given axis, beyond its end",
         _has("exclude", "True"),
     ),
     (

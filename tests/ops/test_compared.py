@@ -32,6 +32,19 @@ def test_whole_numbers_and_a_scalar_have_the_inferred_type_in_graphs(
 
 
 @pytest.mark.parametrize(
+    ("like", "attrs", "first"),
+    [
+        ([], {"center_crop": True, "offset": (1,), "h_w": (2, 3)}, [6, 7, 8]),
+        ([mx.nd.ones((1, 1, 2, 3))], {"h_w": (2,), "offset": (1, 2)}, [7, 8, 9]),
+    ],
+)
+def test_a_crop_reads_no_offset_in_the_middle_and_no_size_beside_a_second_array(like, attrs, first):
+    images = mx.nd.arange(25).reshape((1, 1, 5, 5))
+    found = mx.nd.Crop(images, *like, num_args=1 + len(like), **attrs)
+    np.testing.assert_array_equal(found[0, 0, 0].asnumpy(), first)
+
+
+@pytest.mark.parametrize(
     ("values", "counts"), [([-4, 0, 1], [0, 1, 1]), ([2, 2, 1], [0, 0, 3]), (range(5), [0, 1, 2])]
 )
 def test_a_histogram_of_whole_numbers_has_whole_edges(values, counts):
@@ -176,6 +189,10 @@ REFUSED = {
     "Crop: h_w: got": (
         ParameterError,
         lambda: mx.nd.Crop(mx.nd.ones((1, 1, 4, 4)), h_w=(2, 3, 1)),
+    ),
+    "Crop: offset: got": (
+        ParameterError,
+        lambda: mx.nd.Crop(mx.nd.ones((1, 1, 4, 4)), h_w=(2, 3), offset=(1,)),
     ),
     "MakeLoss: got data": (DTypeError, lambda: mx.nd.MakeLoss(WHOLE)),
     "_random_normal_like": (DTypeError, lambda: mx.nd._internal._random_normal_like(WHOLE)),

@@ -197,8 +197,8 @@ def crop(
         raise ShapeError(
             f"Crop: got shapes {[a.shape for a in args]}, expected one or two of (N, C, H, W)"
         )
-    for name, pair in (("offset", offset), ("h_w", h_w)):
-        if len(pair) != 2:
+    for name, pair, read in (("offset", offset, not center_crop), ("h_w", h_w, len(args) == 1)):
+        if read and len(pair) != 2:
             raise ParameterError(f"Crop: {name}: got {pair}, expected (rows, columns)")
     sizes = args[1].shape[2:] if len(args) == 2 else tuple(h_w)
     full = args[0].shape[2:]
