@@ -452,7 +452,8 @@ def as_callbacks(given: Any) -> list[Callback]:
     found: list[Any] = list(given) if several else [given] if given is not None else []
     for each in found:
         if not isinstance(each, Callback):
-            got = repr(each) if isinstance(each, type) else f"an object of {type(each).__name__}"
+            is_plain = type(each).__repr__ is object.__repr__  # an address says nothing
+            got = f"an object of {type(each).__name__}" if is_plain else repr(each)
             hint = "; functions, and Speedometer, go to batch_end_callback or epoch_end_callback"
             if isinstance(each, type) and issubclass(each, Callback):
                 hint = instance_hint(each)

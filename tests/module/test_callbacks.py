@@ -153,8 +153,8 @@ def test_a_callback_that_can_be_called_is_a_function_too():
 
 
 @pytest.mark.parametrize("given, words", [
-    (mx.callback.Speedometer(4), "got <.*Speedometer.*functions go to batch_end_callback"),
-    (print, "got <built-in function print>.*functions go to batch_end_callback"),
+    (mx.callback.Speedometer(4), "got an object of Speedometer, .* go to batch_end_callback"),
+    (print, "got <built-in function print>.*functions, .* go to batch_end_callback"),
     (mx.callback.Timer, r".*Timer'>, expected .*; call it: Timer\(...\)"),
     ([mx.callback.Timer], r".*Timer'>, expected .*; call it: Timer\(...\)"),
     ("timer", "got 'timer'"),

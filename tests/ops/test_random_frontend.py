@@ -80,10 +80,7 @@ def test_numpy_numbers_are_numbers() -> None:
     [
         ("uniform", (T, 1), "got Tensor, int for low, high"),
         ("uniform", ("a", None), "expected numbers only"),
-        ("uniform", (5, 1), "low=5, high=1, expected low <= high"),
-        ("normal", (0, -1), "scale > 0"),
         ("exponential", (0,), "scale=0, expected scale > 0"),
-        ("randint", (5, 5), "low < high"),
     ],
 )
 def test_illegal_parameters_are_refused(name: str, params: Any, message: str) -> None:
