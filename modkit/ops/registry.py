@@ -420,11 +420,14 @@ def op(
         variadic = schema.get("variadic")
         if variadic and variadic not in types_:
             types_[variadic], defaults[variadic] = int, 0
-        constants = {n for n, t in types_.items() if t not in (Traced, TracedTuple)} | {"train"}
-        differentiable = schema.get("differentiable", True)
+        made = fn
+        if not schema.get("differentiable", True):
+            arrays = (Traced, TracedTuple)
+            constants = {"train", *(n for n, t in types_.items() if t not in arrays)}
+            made = without_gradient(name, fn, constants)
         entry = kind(
             name=name,
-            fn=fn if differentiable else without_gradient(name, fn, constants),
+            fn=made,
             inputs=tuple(p.name for p in tensors),
             types=types_,
             defaults=defaults,
