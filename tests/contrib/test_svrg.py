@@ -58,6 +58,17 @@ def test_the_optimizer_is_inside_of_that_of_svrg(optimizer):
     assert isinstance(outer.default_opt, mx.optimizer.Adam) and outer.default_opt.lr == 0.1
 
 
+def test_an_optimizer_that_stays_is_compared_with_what_is_given(caplog):
+    module, _ = made(2)
+    for name in ("sgd", "sgd", "adam"):
+        module.init_optimizer(optimizer=name, optimizer_params={"learning_rate": 0.1})
+    same, other = caplog.messages
+    assert same == "optimizer already initialized, ignoring..."
+    assert "default_optimizer='adam' has no effect; 'sgd' stays." in other
+    with pytest.raises(ValueError, match=r"no parameter 'optimiser'\. Did you mean 'optimizer'"):
+        module.init_optimizer(optimiser="sgd")
+
+
 @pytest.mark.parametrize(
     ("update_freq", "epochs", "rows", "want"),
     [

@@ -9,11 +9,8 @@ from typing import Any
 from modkit.contrib.svrg_optimization.svrg_optimizer import _SVRGOptimizer
 from modkit.errors import ParameterError
 from modkit.io import DataIter
-from modkit.kvstore.base import KVStoreBase
 from modkit.module.module import Module
-from modkit.module.typing import OptimizerParams
 from modkit.ndarray import NDArray, zeros_like
-from modkit.optimizer import Optimizer
 
 
 class SVRGModule(Module):
@@ -74,22 +71,13 @@ class SVRGModule(Module):
         if self.for_training:
             self._mod_aux.reshape(data_shapes, label_shapes)
 
-    def init_optimizer(
-        self,
-        kvstore: KVStoreBase | str | None = "local",
-        optimizer: Optimizer | str = "sgd",
-        optimizer_params: OptimizerParams = (("learning_rate", 0.01),),
-        force_init: bool = False,
-        shard_optimizer_states: bool = False,
-    ) -> None:
-        """Make the optimizer, which updates the parameters inside of an `_SVRGOptimizer`.
+    def _keep_optimizer(self, optimizer: Any, params: Any, sharded: bool) -> None:
+        super()._keep_optimizer(*_inside(optimizer, params), sharded)
 
-        The arguments are those of `Module.init_optimizer`.
-        """
-        inner = {"default_optimizer": optimizer, **dict(optimizer_params)}
-        super().init_optimizer(
-            kvstore, _SVRGOptimizer.__name__, inner, force_init, shard_optimizer_states
-        )
+    def _init_optimizer(
+        self, kvstore: Any, optimizer: Any, params: Any, force_init: bool, sharded: bool, /
+    ) -> None:
+        super()._init_optimizer(kvstore, *_inside(optimizer, params), force_init, sharded)
 
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
         """Run a batch; in training at w~ too. See `Module.forward`."""
@@ -188,3 +176,8 @@ def _grads(module: Module) -> list[dict[str, NDArray]]:
             if grad is not None:
                 found[name] = grad
     return each
+
+
+def _inside(optimizer: Any, params: Any) -> tuple[str, dict[str, Any]]:
+    """The name and the parameters of an `_SVRGOptimizer` with this optimizer inside."""
+    return _SVRGOptimizer.__name__, {"default_optimizer": optimizer, **dict(params)}

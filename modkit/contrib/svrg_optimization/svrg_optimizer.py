@@ -42,7 +42,7 @@ class _SVRGOptimizer(optimizer.Optimizer):
     def __init__(self, default_optimizer: Any, **kwargs: Any):
         common = inspect.signature(optimizer.Optimizer.__init__).parameters
         super().__init__(**{n: v for n, v in kwargs.items() if n in common})
-        self.default_opt = default_optimizer
+        self.default_optimizer = self.default_opt = default_optimizer
         if isinstance(default_optimizer, str):
             self.default_opt = optimizer.create(default_optimizer, **kwargs)
         self.aux_opt = optimizer.create("_AssignmentOptimizer")
