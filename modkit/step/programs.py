@@ -61,9 +61,11 @@ class Programs:
         channels_last = self._placement.platform == "cpu" and watch is None
         streams = stream.numbers_of(key_data)
         moves = self._lowered.reached((*self._wrt, *self._lowered.host_aux)) if whole else ()
+        writers = self._lowered.writers(self._wrt) if self._train else None
         outputs, changed, anchor, looked_up = self._lowered.run(
-            values, key, self._train, watch, channels_last, streams=streams, whole=moves
-        )
+            values, key, self._train, watch, channels_last, streams=streams, whole=moves,
+            writers=writers,
+        )  # fmt: skip
         if len(self._placement.contexts) > 1:
             changed = {n: v for n, v in changed.items() if n in self._lowered.aux_names}
         if self._train:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import jax
@@ -63,6 +63,13 @@ class Draws(NamedTuple):
         return None if self.key is None else jax.random.fold_in(self.key, number)
 
 
+class Postponed(NamedTuple):
+    """The call of a node whose states are written after all nodes have run."""
+
+    invoke: Callable[[list[jax.Array]], Any]
+    arrays: list[jax.Array]
+
+
 class Evaluation(NamedTuple):
     """One run of a graph.
 
@@ -77,6 +84,9 @@ class Evaluation(NamedTuple):
         channels_last: compute on images with channels last where operators can.
         whole: for each node, whether it depends on what is differentiated, so that its gradient
             passes through whole numbers; empty if none does.
+        sharing: the nodes that write states which others write too, where the order of writing is
+            that of the backward pass.
+        postponed: the calls of these nodes, by number, as they run.
     """
 
     steps: Sequence[NodeCall]
@@ -88,6 +98,8 @@ class Evaluation(NamedTuple):
     watcher: Watcher | None
     channels_last: bool
     whole: Sequence[bool]
+    sharing: frozenset[int]
+    postponed: dict[int, Postponed]
 
     def rerolls(self, part: Part) -> bool:
         """Whether segments of a part that repeat run as loops."""
@@ -117,6 +129,19 @@ class Evaluation(NamedTuple):
                 found = merged.get(key) or running.node(item, inputs, self.draws.number(item))
                 env[item] = merged[key] = found
         return {i: env[i] for i in part.leaving if i in env}, running.changed
+
+    def write_states(self, order: Iterable[int]) -> dict[str, jax.Array]:
+        """States that several nodes write, by name: these nodes run once more, in this order.
+
+        XLA computes once what a node computes twice.
+        """
+        states: dict[int, jax.Array] = {}
+        for node in order:
+            call, (invoke, arrays) = self.steps[node], self.postponed[node]
+            inputs = zip(call.inputs, arrays, strict=True)
+            _, new = invoke([jax.lax.stop_gradient(states.get(a, x)) for (a, _), x in inputs])
+            states |= call.written(new, self.train)
+        return {self.steps[source].name: value for source, value in states.items()}
 
     def attrs(self, node: int) -> Mapping[str, Any]:
         """A node's parameters, with the shape that the rest of the graph decides."""
@@ -183,6 +208,9 @@ class _Running:
         if whole:
             return whole_numbers.results(call, attrs, arrays, inputs, invoke)
         made, new = invoke(arrays)
+        if i in evaluation.sharing:
+            evaluation.postponed[i] = Postponed(invoke, arrays)
+            new = {n: value for n, value in new.items() if n not in op.aux}
         if self._recomputed and i not in self._recomputed:
             made = tuple(checkpoint_name(x, KEPT) for x in made)
         self._note(i, made, new)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from modkit.errors import NotSupportedError, nearest
 from modkit.ops.registry import OPS, Op, Params
+
+T = TypeVar("T", bound=Hashable)
 
 VARIABLE = "null"
 """The operator name of a variable in JSON."""
@@ -156,7 +158,8 @@ class Graph:
 
     def __init__(self, heads: Iterable[Entry]):
         self.heads = tuple(heads)
-        self.nodes = tuple(_toposort(self.heads))
+        first = [head.node for head in self.heads]
+        self.nodes = tuple(post_order(first, lambda n: [entry.node for entry in n.inputs]))
         self.index = {id(node): i for i, node in enumerate(self.nodes)}
         mutable = {
             id(node.inputs[i].node)
@@ -174,22 +177,25 @@ class Graph:
         return self.index[id(entry.node)], entry.output
 
 
-def _toposort(heads: Sequence[Entry]) -> list[Node]:
-    order: list[Node] = []
-    seen: set[int] = set()
-    for head in heads:
-        stack: list[tuple[Node, int]] = [(head.node, 0)] if id(head.node) not in seen else []
-        seen.add(id(head.node))
+def post_order(first: Iterable[T], below: Callable[[T], Iterable[T]]) -> list[T]:
+    """Nodes in the order of a depth-first search: each after all those below it.
+
+    Args:
+        first: nodes to begin at, in turn.
+        below: the nodes below one, in the order of their visits; there are no cycles.
+    """
+    order: list[T] = []
+    seen: set[T] = set()
+    for start in first:
+        stack = [(start, False)]
         while stack:
-            node, at = stack.pop()
-            if at == len(node.inputs):
+            node, is_left = stack.pop()
+            if is_left:
                 order.append(node)
-                continue
-            stack.append((node, at + 1))
-            below = node.inputs[at].node
-            if id(below) not in seen:
-                seen.add(id(below))
-                stack.append((below, 0))
+            elif node not in seen:
+                seen.add(node)
+                stack.append((node, True))
+                stack += [(each, False) for each in reversed(list(below(node)))]
     return order
 
 

@@ -24,7 +24,7 @@ from modkit.ops.registry import Shape
 from modkit.ops.shape_inference import has_open_shape
 from modkit.ops.stype import CSR, ROWS
 from modkit.symbol.evaluate import Draws, Env, Evaluation, Watcher
-from modkit.symbol.graph import Graph, Node, entry_name, rewrite
+from modkit.symbol.graph import Graph, Node, entry_name, post_order, rewrite
 from modkit.symbol.graph_inference import infer_shapes
 from modkit.symbol.mirror import KEPT, Part, parts
 from modkit.symbol.node_call import NodeCall, is_own
@@ -146,6 +146,7 @@ class Lowered:
         self.open = tuple(
             i for i, s in enumerate(self.steps) if s.op and has_open_shape(s.op, s.attrs)
         )
+        self._sharing = self._sharing_states()
         self._orders: dict[Part, tuple[int | Loop, ...]] = {}
 
     def __str__(self) -> str:
@@ -198,6 +199,35 @@ class Lowered:
             (moved if moves else still).update(names)
         return frozenset(still - moved)
 
+    def _sharing_states(self) -> frozenset[int]:
+        """The nodes that write states which others write too."""
+        if any(part.recomputed for part in self._parts):  # what these compute stays in them
+            return frozenset()
+        writing: dict[int, list[int]] = {}
+        for i, call in enumerate(self.steps):
+            for name, at in () if call.on_host else call.aux:
+                if name in call.operator.aux:
+                    writing.setdefault(call.inputs[at][0], []).append(i)
+        return frozenset(chain.from_iterable(w for w in writing.values() if len(w) > 1))
+
+    def writers(self, wrt: Container[str]) -> tuple[int, ...]:
+        """The nodes that write states which others write too, in the order of the backward pass.
+
+        MXNet 1.9.1 writes moving statistics in the backward pass. It computes the gradients in the
+        order of the arguments, each by the nodes that read the argument, the last node first, and
+        before a node those that read its outputs.
+        """
+        if not self._sharing:
+            return ()
+        readers: dict[int, list[int]] = {}
+        for i in reversed(range(len(self.steps))):
+            for source in {a for a, _ in self.steps[i].inputs}:
+                readers.setdefault(source, []).append(i)
+        wanted = [i for i, s in enumerate(self.steps) if s.op is None and s.name in wrt]
+        first = chain.from_iterable(readers.get(i, ()) for i in wanted)
+        order = post_order(first, lambda i: readers.get(i, ()))
+        return tuple(i for i in order if i in self._sharing)
+
     def reached(self, wrt: Container[str]) -> list[bool]:
         """For each node, whether it depends on one of these variables."""
         found: list[bool] = []
@@ -216,6 +246,7 @@ class Lowered:
         channels_last: bool = False,
         streams: Any = (),
         whole: Sequence[bool] = (),
+        writers: Sequence[int] | None = None,
     ) -> Results:
         """The results of the graph.
 
@@ -231,6 +262,7 @@ class Lowered:
                 that differ in names only are equal; if empty, it is a constant of the program.
             whole: for each node, whether it depends on what is differentiated; gradients then pass
                 through whole numbers, and ``values`` and the outputs may be `Whole`.
+            writers: see `writers`; ``None`` writes states in the order of the nodes.
 
         Raises:
             ParameterError: a value is missing.
@@ -251,6 +283,8 @@ class Lowered:
             watcher=watcher,
             channels_last=channels_last,
             whole=whole,
+            sharing=frozenset() if writers is None else self._sharing,
+            postponed={},
         )
         for part in self._parts:
             items = self._order(part) if evaluation.rerolls(part) else part.nodes
@@ -260,6 +294,7 @@ class Lowered:
             leaving, new = compute({i: env[i] for i in part.entering})
             env.update(leaving)
             changed.update(new)
+        changed.update(evaluation.write_states(writers or ()))
         outputs = [sparse_values.plain(env[i][j].plain) for i, j in self.heads]
         inner, shown = outputs[: self._borders], outputs[self._borders :]
         outputs = [*inner, *(widened(y, self.compute_dtype) for y in shown)]

@@ -235,8 +235,9 @@ def batch_norm(  # noqa: D417 - the settings
 
     Differs: after a forward pass without training, moving statistics are constants of the gradient.
     MXNet differentiates as if they were the mean and variance of the batch.
-    They change with each forward pass of training, in MXNet with each `backward`, so that layers
-    that share them change them in the other order there, which weighs the last one more.
+    They change with each forward pass of training, in MXNet with each `backward`. Layers that share
+    them change them in the order of MXNet's backward pass in both, but for eager calls, steps of
+    a loop, and graphs with recomputation or `group2ctx`: there in the order of the calls.
     """
     tensors, settings = (data, gamma, beta, moving_mean, moving_var), _Settings(**given)
     result, mean, var, new = _normalise(tensors, axis, settings)
