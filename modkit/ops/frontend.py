@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from modkit.errors import NameNotFoundError, ParameterError, caller_level, nearest, not_taken
-from modkit.ops.registry import OPS, DType, Given, Op
+from modkit.ops.registry import OPS, Attrs, DType, Op
 
 FLUENT: tuple[str, ...] = (
     "abs", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "argmax",
@@ -168,7 +168,7 @@ def _attributes(op: Op, given: Mapping[str, Any]) -> dict[str, Any]:
     return {n: v for n, v in given.items() if v is not None or n in op.types}
 
 
-def _refuse_unknown(op: Op, attrs: Given, is_tensor: Callable[[Any], bool]) -> None:
+def _refuse_unknown(op: Op, attrs: Attrs, is_tensor: Callable[[Any], bool]) -> None:
     """Raise for an unknown name; warn where the operator has no parameters, as MXNet takes any."""
     for name in attrs:
         if name not in op.types:

@@ -20,7 +20,7 @@ from modkit.ops.partial_shapes import (
     known_sizes,
     plain_sizes,
 )
-from modkit.ops.registry import Given, op
+from modkit.ops.registry import Attrs, op
 
 EXACT = lax.Precision.HIGHEST
 """For products: what follows them, a solve or a factorisation, amplifies the error of fast ones."""
@@ -114,7 +114,7 @@ def gemm2(
     return _product("_linalg_gemm2", A, B, transpose_a, transpose_b, alpha, axis)
 
 
-def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
+def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
     """The result and ``C`` have the shape of the product."""
     made = common("_linalg_gemm: C", [ins[2], *outs])
     if made is None and all(map(complete, ins[:2])):

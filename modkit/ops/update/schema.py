@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from modkit.errors import ParameterError
 from modkit.ops.partial_shapes import Rule, Sizes, common, complete, merge, product
-from modkit.ops.registry import REQUIRED, Given, Traced, TracedTuple, numbered, op, with_schema
+from modkit.ops.registry import REQUIRED, Attrs, Traced, TracedTuple, numbered, op, with_schema
 
 Numbers = Mapping[str, Any]
 """Parameters of an update in MXNet's order, with their defaults."""
@@ -92,7 +92,7 @@ def _stepped(
     return made if isinstance(made, tuple) else (made,)
 
 
-def mixed_types(ins: Sequence[str | None], _attrs: Given) -> Any:
+def mixed_types(ins: Sequence[str | None], _attrs: Attrs) -> Any:
     """Types of a mixed-precision operator: 16-bit weight and gradient, the rest float32."""
     low = next((d for d in ins[:2] if d), None)
     return [low, low, *["float32"] * (len(ins) - 2)], [low]
@@ -204,17 +204,17 @@ class Several:
             dtypes=self._dtypes,
         )(with_schema(run, self.name, self.doc, None, attrs))
 
-    def _names(self, attrs: Given) -> list[str]:
+    def _names(self, attrs: Attrs) -> list[str]:
         count = attrs[self.count]
         return [f"{n}_{i}" for i in range(count) for n in self.inputs] + list(self.shared)
 
-    def _dtypes(self, ins: Sequence[Any], _attrs: Given) -> tuple[list[Any], list[Any]]:
+    def _dtypes(self, ins: Sequence[Any], _attrs: Attrs) -> tuple[list[Any], list[Any]]:
         low = next((d for d in ins[: len(ins) - len(self.shared)] if d), None)
         states = ["float32" if self.mixed else low] * len(self.states)
         count = (len(ins) - len(self.shared)) // len(self.inputs)
         return [low, low, *states] * count + ["float32"] * len(self.shared), [low] * count
 
-    def _partial(self, ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
+    def _partial(self, ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
         """One shape for each weight, its gradient and states."""
         width, count = len(self.inputs), attrs[self.count]
         filled: list[Sizes] = []
