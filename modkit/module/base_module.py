@@ -39,7 +39,7 @@ from modkit.module.accumulation import Accumulated
 from modkit.module.argument_checks import as_list, check_epochs, check_functions, check_row_ids
 from modkit.module.data_checks import warn_of_repeats
 from modkit.module.optimizer_setup import kept_optimizer
-from modkit.module.parameters import Params, averaged, check_given
+from modkit.module.parameters import InitArguments, Params, averaged, check_given
 from modkit.module.steps_per_call import Chunks, Sums, in_step, steps_at_once
 from modkit.module.typing import (
     Data,
@@ -683,14 +683,13 @@ class BaseModule:
             return
         self._need("init_params()")
         self._init_params(
-            initializer, arg_params, aux_params, allow_missing, force_init, allow_extra
+            InitArguments(
+                initializer, arg_params, aux_params, allow_missing, force_init, allow_extra
+            )
         )
         self.params_initialized = True
 
-    def _init_params(
-        self, initializer: Any, args: Any, auxs: Any, allow_missing: bool, force_init: bool,
-        allow_extra: bool, /,
-    ) -> None:  # fmt: skip
+    def _init_params(self, given: InitArguments) -> None:
         """Give every parameter a value, in a bound module."""
         raise NotImplementedError
 

@@ -49,6 +49,7 @@ from modkit.module.optimizer_setup import (
 )
 from modkit.module.parameters import (
     Copies,
+    InitArguments,
     Parameters,
     Params,
     check_given,
@@ -443,17 +444,15 @@ class Module(BaseModule):
 
     # ── Parameters ──────────────────────────────────────────────────────────────────────────
 
-    def _init_params(
-        self, initializer: Any, args: Any, auxs: Any, allow_missing: bool, force_init: bool,
-        allow_extra: bool, /,
-    ) -> None:  # fmt: skip
-        check_given(args, auxs, initializer)
+    def _init_params(self, given: InitArguments) -> None:
+        args, auxs = given.arg_params, given.aux_params
+        check_given(args, auxs, given.initializer)
         params, attrs = self._parameters(), self._symbol.attr_dict()
-        if not allow_extra:
+        if not given.allow_extra:
             known = {*self._param_names, *self._aux_names}
             warn_of_extra(params.extra(args, auxs), self._aux_names, known)
         try:
-            params.init(initializer, args, auxs, attrs, allow_missing=allow_missing)
+            params.init(given, attrs)
         except ParameterError as error:
             refuse_unnamed_labels(
                 self._symbol, self._param_names, self._label_names, args or {}, error
