@@ -11,7 +11,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal, TypedDict, Union, Unpack
 
 import numpy as np
 
@@ -360,6 +360,40 @@ def _placed(types: dict[str, Any], name: str, kind: Any, before: str = "") -> di
     return dict([*rest[:at], (name, kind), *rest[at:]])
 
 
+class OpFields(TypedDict, total=False):
+    """The fields of `Op` that have a default, for type checkers; a test compares the two."""
+
+    params: Callable[..., Mapping[str, Shape]] | None
+    when: Mapping[str, Callable[[Attrs], bool]]
+    aux: Sequence[str]
+    rewrites: Sequence[str]
+    outputs: Sequence[str] | Callable[[Attrs], Sequence[str]]
+    visible: int | Callable[[Attrs], int] | None
+    variadic: str | None
+    names: Callable[[Attrs], Sequence[str]] | None
+    same_shape: bool
+    partial: Callable[..., Any] | None
+    partial_is_complete: bool
+    dtypes: Callable[..., Any] | None
+    loss: bool | Callable[[Attrs], bool]
+    own_gradient: bool
+    differentiable: bool
+    elementwise: bool
+    channels_last: Callable[[Attrs], Callable[..., Any] | None] | None
+    costly: bool
+    slow_in_loops: bool
+    input_init: Mapping[str, str]
+    check_values: Callable[[Sequence[Any], Attrs], None] | None
+
+
+class Declared(OpFields, total=False):
+    """The arguments of functions that pass them on to `op`."""
+
+    aliases: Sequence[str]
+    like: Callable[..., Any]
+    inert: Mapping[str, tuple[Any, ...]]
+
+
 def op(
     name: str,
     *,
@@ -369,7 +403,7 @@ def op(
     inert: Mapping[str, tuple[Any, ...]] | None = None,
     hint: str | None = None,
     kind: type[Op] = Op,
-    **schema: Any,
+    **fields: Unpack[OpFields],
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated pure function as an operator.
 
@@ -389,15 +423,15 @@ def op(
             parameter that follows it in MXNet's order.
         hint: the stem of automatic names; default the lower-case name without underscores ahead.
         kind: the class of the entry.
-        schema: fields of `Op` that have a default.
+        fields: see `Op`.
 
     Raises:
         ModkitError: a name is taken.
-        ParameterError: ``schema`` has something else.
+        ParameterError: ``fields`` has something else.
     """
-    optional = Op.__init__.__kwdefaults__ or {}
-    if unknown := [each for each in schema if each not in optional]:
-        raise not_taken(f"op({name!r})", unknown[0], optional, "field")
+    known = OpFields.__annotations__
+    if unknown := [each for each in fields if each not in known]:
+        raise not_taken(f"op({name!r})", unknown[0], known, "field")
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
         if like is not None:
@@ -417,11 +451,11 @@ def op(
         defaults = {p.name: p.default for p in attrs if p.default is not kinds.empty}
         for extra, (annotation, default, *before) in (inert or {}).items():
             types_, defaults[extra] = _placed(types_, extra, annotation, *before), default
-        variadic = schema.get("variadic")
+        variadic = fields.get("variadic")
         if variadic and variadic not in types_:
             types_[variadic], defaults[variadic] = int, 0
         made = fn
-        if not schema.get("differentiable", True):
+        if not fields.get("differentiable", True):
             arrays = (Traced, TracedTuple)
             constants = {"train", *(n for n, t in types_.items() if t not in arrays)}
             made = without_gradient(name, fn, constants)
@@ -436,7 +470,7 @@ def op(
             inert=tuple(inert or {}),
             hint=hint or name.lower().lstrip("_"),
             precision=precision,
-            **schema,
+            **fields,
         )
         for each in (name, *aliases):
             if each in OPS:
@@ -512,14 +546,14 @@ def unary(
     *,
     precision: Precision,
     aliases: Sequence[str] = (),
-    **schema: Any,
+    **fields: Unpack[OpFields],
 ) -> None:
     """Register a table row: an elementwise function of one array."""
 
     def run(data: Any) -> Any:
         return fn(data)
 
-    _register_row(run, name, doc, aliases, {"precision": precision, **schema})
+    _register_row(run, name, doc, precision, aliases, fields)
 
 
 def binary(
@@ -529,22 +563,23 @@ def binary(
     *,
     precision: Precision,
     aliases: Sequence[str] = (),
-    same_shape: bool = True,
-    **schema: Any,
+    **fields: Unpack[OpFields],
 ) -> None:
     """Register a table row: a function of two arrays, of one shape unless ``same_shape=False``."""
 
     def run(lhs: Any, rhs: Any) -> Any:
         return fn(lhs, rhs)
 
-    given = {"precision": precision, "same_shape": same_shape, **schema}
-    _register_row(run, name, doc, aliases, given)
+    _register_row(run, name, doc, precision, aliases, fields)
 
 
-def _register_row(run: Any, name: str, doc: str, aliases: Sequence[str], schema: Any) -> None:
+def _register_row(
+    run: Any, name: str, doc: str, precision: Precision, aliases: Sequence[str], fields: OpFields
+) -> None:
     run.__doc__ = doc[0].upper() + doc[1:] + ("" if doc.endswith(".") else ".")
     run.__name__ = name.lstrip("_")
-    op(name, aliases=aliases, **{"same_shape": True, "elementwise": True, **schema})(run)
+    fields = {"same_shape": True, "elementwise": True, **fields}
+    op(name, precision=precision, aliases=aliases, **fields)(run)
 
 
 # ── Reading parameters ──────────────────────────────────────────────────────────────────────

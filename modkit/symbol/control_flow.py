@@ -16,7 +16,7 @@ from jax import lax
 from modkit.errors import DTypeError, ParameterError, ShapeError
 from modkit.ops import dtype_inference, loops
 from modkit.ops.partial_shapes import Rule, Sizes, common, merge
-from modkit.ops.registry import Attrs, Op, Size, numbered, op
+from modkit.ops.registry import Attrs, Op, OpFields, Size, numbered, op
 from modkit.symbol.graph import Graph
 from modkit.symbol.graph_inference import infer_dtypes, infer_shapes
 
@@ -465,15 +465,15 @@ def _truth(value: jax.Array) -> jax.Array:
     return value.reshape(()) != 0
 
 
-_SCHEMA = {
-    "precision": "float32",  # products in the bodies have the compute type
+_PRECISION = "float32"  # products in the bodies have the compute type
+_FIELDS: OpFields = {
     "outputs": lambda attrs: numbered(attrs["num_outputs"]),
     "partial_is_complete": True,
     "costly": True,
 }
 
 
-@op("_foreach", kind=Foreach, hint="_foreach", **_SCHEMA)
+@op("_foreach", precision=_PRECISION, kind=Foreach, hint="_foreach", **_FIELDS)
 def _foreach(
     *,
     num_args: int,
@@ -486,7 +486,7 @@ def _foreach(
     """A body over the rows of arrays, from the first to the last, by ``lax.scan``."""
 
 
-@op("_while_loop", kind=WhileLoop, hint="_while_loop", **_SCHEMA)
+@op("_while_loop", precision=_PRECISION, kind=WhileLoop, hint="_while_loop", **_FIELDS)
 def _while_loop(
     *,
     num_args: int,
@@ -500,7 +500,7 @@ def _while_loop(
     """A body as long as a condition holds, at most ``max_iterations`` times."""
 
 
-@op("_cond", kind=Cond, hint="_cond", **_SCHEMA)
+@op("_cond", precision=_PRECISION, kind=Cond, hint="_cond", **_FIELDS)
 def _cond(
     *,
     num_args: int,
