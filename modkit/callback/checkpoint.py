@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from modkit.callback import folder as folders
-from modkit.callback.base import Callback, Run, check_at_least
+from modkit.callback.base import Callback
+from modkit.callback.run import Run
 from modkit.callback.several_workers import ResumeError, check_found, own_state, whole_state
+from modkit.constructors import check_at_least
 from modkit.errors import ModkitError, ParameterError
 from modkit.files import check_writable, named_errors
 from modkit.optimizer.identity import identity, resumable

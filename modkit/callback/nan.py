@@ -10,7 +10,9 @@ import warnings
 
 import numpy as np
 
-from modkit.callback.base import Callback, Run, check_at_least
+from modkit.callback.base import Callback
+from modkit.callback.run import Run
+from modkit.constructors import check_at_least
 from modkit.errors import ModkitError, caller_level
 
 

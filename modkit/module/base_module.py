@@ -13,11 +13,12 @@ import numpy as np
 
 from modkit import metric as metrics
 from modkit.callback import BatchEndParam, Callback, Run
-from modkit.callback.base import Running, as_callbacks
+from modkit.callback.base import as_callbacks
 from modkit.callback.checkpoint import resume as go_on
 from modkit.callback.functions import check_folders
 from modkit.callback.nan import Finite
 from modkit.callback.progress import number_of_batches
+from modkit.callback.run import Running
 from modkit.checkpoint import read_params, write_params
 from modkit.constructors import check_keywords, is_number
 from modkit.errors import (
