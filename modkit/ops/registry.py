@@ -549,11 +549,7 @@ def unary(
     **fields: Unpack[OpFields],
 ) -> None:
     """Register a table row: an elementwise function of one array."""
-
-    def run(data: Any) -> Any:
-        return fn(data)
-
-    _register_row(run, name, doc, precision, aliases, fields)
+    _register_row(lambda data: fn(data), name, doc, precision, aliases, fields)
 
 
 def binary(
@@ -566,11 +562,7 @@ def binary(
     **fields: Unpack[OpFields],
 ) -> None:
     """Register a table row: a function of two arrays, of one shape unless ``same_shape=False``."""
-
-    def run(lhs: Any, rhs: Any) -> Any:
-        return fn(lhs, rhs)
-
-    _register_row(run, name, doc, precision, aliases, fields)
+    _register_row(lambda lhs, rhs: fn(lhs, rhs), name, doc, precision, aliases, fields)
 
 
 def _register_row(
