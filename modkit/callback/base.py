@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
 from modkit.callback.run import Run
-from modkit.errors import ParameterError, caller_level, instance_hint, nearest
+from modkit.errors import ParameterError, instance_hint, nearest, warn_caller
 from modkit.registry import call_text
 
 
@@ -107,10 +106,8 @@ def as_callbacks(given: Any) -> list[Callback]:
         for name in sorted(set(dir(type(each))) - set(dir(Callback))):
             if name.startswith("on_"):
                 hint = nearest(name, EVENTS) or f" Events: {', '.join(EVENTS)}"
-                warnings.warn(
+                warn_caller(
                     f"fit: callbacks: {type(each).__name__}.{name} is no event, so that fit does "
-                    f"not call it.{hint}",
-                    UserWarning,
-                    stacklevel=caller_level(),
+                    f"not call it.{hint}"
                 )
     return found

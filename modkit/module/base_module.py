@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, ClassVar
@@ -27,7 +26,7 @@ from modkit.errors import (
     NotSupportedError,
     ParameterError,
     ShapeError,
-    caller_level,
+    warn_caller,
 )
 from modkit.initializer import Initializer, Uniform
 from modkit.io import DataBatch
@@ -103,16 +102,14 @@ class BaseModule:
         if missing:
             raise NotReadyError(f"{what} needs {' and '.join(missing)} first")
 
-    def _keeps_params(self, what: str, force_init: bool) -> bool:
-        """True, with a warning, if ``what`` is skipped because parameters are initialised."""
-        if force_init or not self.params_initialized:
-            return False
-        warnings.warn(
-            f"Parameters already initialized and force_init=False: {what}() does nothing.",
-            UserWarning,
-            stacklevel=caller_level(),
-        )
-        return True
+    def _keeps_params(self, what: str, force_init: bool, warns: bool = True) -> bool:
+        """Whether ``what`` is skipped because parameters are initialised."""
+        keeps = self.params_initialized and not force_init
+        if keeps and warns:
+            warn_caller(
+                f"Parameters already initialized and force_init=False: {what}() does nothing."
+            )
+        return keeps
 
     # ── One batch ───────────────────────────────────────────────────────────────────────────
 
@@ -201,11 +198,9 @@ class BaseModule:
             _call(batch_end_callback, _param(epoch, nbatch, metric, known))
             known["actual_num_batch"] += 1
         if not known["actual_num_batch"] and num_batch != 0:
-            warnings.warn(
+            warn_caller(
                 "score: eval_data has no batch, so there is nothing to score; an iterator that "
-                "was read to its end needs reset=True",
-                UserWarning,
-                stacklevel=caller_level(),
+                "was read to its end needs reset=True"
             )
         metric = self._whole(metric) if whole else metric
         _call(score_end_callback, _param(epoch, known["actual_num_batch"], metric, known))
@@ -479,7 +474,7 @@ class BaseModule:
             known: variables that the functions see as ``param.locals``.
         """
         metric = run.eval_metric
-        prepares = row_ids is not None or _overrides(self, "prepare")
+        prepares = row_ids is not None or overrides(self, BaseModule, "prepare")
         nbatch, batch = run.batch, batches.first
         while batch is not None:
             if monitor is not None:
@@ -590,11 +585,7 @@ class BaseModule:
         try:
             return metrics.reduce_over(eval_metric, self._present_workers)
         except NotSupportedError as error:
-            warnings.warn(
-                f"{error}; its values are those of each worker",
-                UserWarning,
-                stacklevel=caller_level(),
-            )
+            warn_caller(f"{error}; its values are those of each worker")
             return eval_metric
 
     def _count_epochs(self, epochs: int, batches: int | None) -> None:
@@ -678,9 +669,7 @@ class BaseModule:
 
         Differs: extra names are a warning without ``allow_extra``; MXNet ignores them in silence.
         """
-        if self.params_initialized and not force_init and not self._warns_of_kept:
-            return
-        if self._keeps_params("init_params", force_init):
+        if self._keeps_params("init_params", force_init, warns=self._warns_of_kept):
             return
         self._need("init_params()")
         self._init_params(
@@ -719,13 +708,9 @@ class BaseModule:
         """
         if not (allow_missing and self._keeps_missing):
             self.init_params(
-                initializer=None,
-                arg_params=arg_params,
-                aux_params=aux_params,
-                allow_missing=allow_missing,
-                force_init=force_init,
-                allow_extra=allow_extra,
-            )
+                initializer=None, arg_params=arg_params, aux_params=aux_params,
+                allow_missing=allow_missing, force_init=force_init, allow_extra=allow_extra,
+            )  # fmt: skip
         elif not self._keeps_params("set_params", force_init):
             self._need("set_params()")
             check_given(arg_params, aux_params, None)
@@ -908,9 +893,10 @@ class BaseModule:
         raise NotImplementedError
 
 
-def _overrides(module: BaseModule, name: str) -> bool:
-    """Whether a class, or this module alone, has another method of this name."""
-    return name in vars(module) or getattr(type(module), name) is not getattr(BaseModule, name)
+def overrides(module: BaseModule, kind: type[BaseModule], *names: str) -> bool:
+    """Whether a module has another method than ``kind``, of its class or its own."""
+    made = type(module)
+    return any(n in vars(module) or getattr(made, n) is not getattr(kind, n) for n in names)
 
 
 def _param(epoch: int, nbatch: int, metric: Any, known: Mapping[str, Any]) -> BatchEndParam:

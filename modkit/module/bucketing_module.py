@@ -12,7 +12,7 @@ from modkit.context import cpu
 from modkit.errors import NotReadyError, ParameterError
 from modkit.metric import EvalMetric
 from modkit.module.argument_checks import check_names
-from modkit.module.base_module import BaseModule
+from modkit.module.base_module import BaseModule, overrides
 from modkit.module.module import _PARAMS, Module
 from modkit.module.parameters import InitArguments, Params
 from modkit.module.typing import GradReq, InputShapes, OutGrads, RowIds
@@ -287,7 +287,7 @@ class BucketingModule(BaseModule):
                 module.borrow_optimizer(self._curr_module)
 
     def _average_states(self) -> None:
-        if any(getattr(type(self), n) is not getattr(BucketingModule, n) for n in _PARAMS):
+        if overrides(self, BucketingModule, *_PARAMS):
             super()._average_states()
         else:
             self._default._average_states()

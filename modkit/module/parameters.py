@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
 
 from modkit.context import Context, cpu
-from modkit.errors import NotReadyError, ParameterError, ShapeError, caller_level, nearest
+from modkit.errors import NotReadyError, ParameterError, ShapeError, nearest, warn_caller
 from modkit.initializer import InitDesc
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import Cell, cell_of, x64_for
@@ -286,15 +285,13 @@ def warn_of_extra(extra: Sequence[str], auxs: Collection[str] = (), known: Any =
     extra = [n for n in extra if n not in known]
     if misplaced:
         text = f"{_swapped(misplaced[0], is_aux=misplaced[0] in auxs)} It is not used"
-        warnings.warn(text, UserWarning, stacklevel=caller_level())
+        warn_caller(text)
     if extra:
         more = f" and {len(extra) - 5} more" if len(extra) > 5 else ""
-        warnings.warn(
+        warn_caller(
             f"the network has no parameter {', '.join(map(repr, extra[:5]))}{more}: these values "
             f"are not used.{nearest(extra[0], known)} Leave them out of what is given, or pass "
-            "allow_extra=True to init_params() or set_params()",
-            UserWarning,
-            stacklevel=caller_level(),
+            "allow_extra=True to init_params() or set_params()"
         )
 
 
