@@ -22,7 +22,7 @@ from typing import Any
 import modkit as mx
 from benchmarks.networks import NETWORKS, Network
 from benchmarks.symbols import SYMBOLS
-from modkit.tuning.config import PIECES, VARIABLE
+from modkit.tuning_switch import PIECES, VARIABLE
 
 Symbol = mx.sym.Symbol
 

@@ -1,4 +1,4 @@
-"""Constructors and methods that check the names of their arguments, constructors numbers too."""
+"""Checks of arguments: names, and the numbers that constructors take."""
 
 from __future__ import annotations
 
@@ -102,3 +102,16 @@ _NUMBERS = ("float", "int", "float | None", "int | None")
 def is_number(value: Any) -> bool:
     """Whether a value is a real number, or an array of a single one."""
     return isinstance(value, numbers.Real) or getattr(value, "size", 0) == 1
+
+
+def check_at_least(name: str, what: str, value: Any, lowest: int) -> int:
+    """``value``, an integer of at least ``lowest``.
+
+    Raises:
+        ParameterError: it is something else.
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < lowest:
+        raise ParameterError(
+            f"{name}: {what}: got {value!r}, expected an integer of at least {lowest}"
+        )
+    return int(value)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import sys
+import warnings
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -95,6 +96,11 @@ def caller_level() -> int:
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "modkit":
         frame, level = frame.f_back, level + 1
     return level
+
+
+def warn_caller(message: str | Warning, category: type[Warning] = UserWarning) -> None:
+    """Warn, at the nearest line outside of modkit."""
+    warnings.warn(message, category, stacklevel=caller_level())
 
 
 def calling_line() -> str:

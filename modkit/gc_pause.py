@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import os
 from collections.abc import Iterator
+
+from modkit.tuning_switch import active_pieces
 
 
 @contextlib.contextmanager
@@ -21,8 +22,7 @@ def uncollected(large: bool = True, lasting: bool = False) -> Iterator[None]:
         lasting: what is built stays, as imported modules do: all objects are moved to the oldest
             generation, so that collections of young objects do not visit them either.
     """
-    off = os.environ.get("MODKIT_TUNING", "").strip().lower() == "off"
-    resumes = large and not off and gc.isenabled()
+    resumes = large and gc.isenabled() and bool(active_pieces())
     try:
         if resumes:
             gc.disable()  # within `try`: an interrupt that arrives here must not leave it disabled

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import warnings
 from typing import Any
 
+from modkit.errors import warn_caller
 from modkit.lazy import dir_of
 
 __dir__ = dir_of(__name__)
@@ -98,5 +98,5 @@ def get_logger(
 
 def getLogger(*args: Any, **kwargs: Any) -> logging.Logger:
     """The old name of `get_logger`."""
-    warnings.warn("getLogger is the old name of get_logger", DeprecationWarning, stacklevel=2)
+    warn_caller("getLogger is the old name of get_logger", DeprecationWarning)
     return get_logger(*args, **kwargs)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import inspect
 import json
 import reprlib
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from modkit.errors import NameNotFoundError, ParameterError, instance_hint, nearest
+from modkit.errors import NameNotFoundError, ParameterError, instance_hint, nearest, warn_caller
 from modkit.lazy import dir_of
 
 __dir__ = dir_of(__name__)
@@ -37,11 +36,9 @@ def get_register_func(base_class: type, nickname: str) -> Callable[..., type]:
             )
         key = (klass.__name__ if name is None else name).lower()
         if key in registry and registry[key] is not klass:
-            warnings.warn(
+            warn_caller(
                 f"new {nickname} {klass.__module__}.{klass.__name__} replaces {nickname} "
-                f"{registry[key].__module__}.{registry[key].__name__} under the name {key!r}",
-                UserWarning,
-                stacklevel=2,
+                f"{registry[key].__module__}.{registry[key].__name__} under the name {key!r}"
             )
         registry[key] = klass
         return klass

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from modkit.errors import NotReadyError, ParameterError
-from modkit.ndarray import NDArray
-from modkit.ndarray import variables as tape_variables
+from modkit.ndarray import NDArray, tape_gradients
 from modkit.ndarray.storage import new_cell
 from modkit.ndarray.tape import Use, free
 
@@ -56,7 +55,7 @@ def mark_variables(
             f"{len(reqs)} grad_reqs, expected as many of each"
         )
     for variable, grad, req in zip(marked, grads, reqs, strict=True):
-        tape_variables.attach(variable, grad, req)
+        tape_gradients.attach(variable, grad, req)
 
 
 def backward(
@@ -80,7 +79,7 @@ def backward(
         ShapeError: a cotangent of another shape than its head.
     """
     listed = _listed("backward: heads", heads)
-    tape_variables.backward(listed, _head_grads(listed, head_grads), retain_graph, train_mode)
+    tape_gradients.backward(listed, _head_grads(listed, head_grads), retain_graph, train_mode)
 
 
 def grad(
@@ -112,9 +111,9 @@ def grad(
     if not wanted:
         raise ParameterError("grad: variables: got an empty list, expected one or more")
     leaves = [_marked(at, each) for at, each in enumerate(wanted)]
-    uses = tape_variables.head_uses(listed)
-    cotangents = tape_variables.cotangents(listed, _head_grads(listed, head_grads))
-    found = tape_variables.gradients(uses, cotangents, train_mode, record=create_graph)
+    uses = tape_gradients.head_uses(listed)
+    cotangents = tape_gradients.cotangents(listed, _head_grads(listed, head_grads))
+    found = tape_gradients.gradients(uses, cotangents, train_mode, record=create_graph)
     for at, leaf in enumerate(leaves):
         if leaf not in found:
             raise NotReadyError(

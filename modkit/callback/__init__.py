@@ -3,7 +3,6 @@
 from modkit.callback.averages import EMA as EMA
 from modkit.callback.averages import SWA as SWA
 from modkit.callback.base import Callback as Callback
-from modkit.callback.base import Run as Run
 from modkit.callback.checkpoint import Checkpoint as Checkpoint
 from modkit.callback.checkpoint import ResumeError as ResumeError
 from modkit.callback.clip import ClipGlobalNorm as ClipGlobalNorm
@@ -28,6 +27,7 @@ from modkit.callback.nan import NotFiniteError as NotFiniteError
 from modkit.callback.nan import TerminateOnNaN as TerminateOnNaN
 from modkit.callback.plateau import ReduceLROnPlateau as ReduceLROnPlateau
 from modkit.callback.progress import Progress as Progress
+from modkit.callback.run import Run as Run
 from modkit.callback.timer import Timer as Timer
 from modkit.callback.trackers import MLflow as MLflow
 from modkit.callback.trackers import TensorBoard as TensorBoard

@@ -7,7 +7,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from modkit.callback.base import Callback, Run, check_at_least
+from modkit.callback.base import Callback
+from modkit.callback.run import Run
+from modkit.constructors import check_at_least
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError
 from modkit.ndarray import NDArray, from_jax
 

@@ -6,7 +6,8 @@ import math
 from collections.abc import Collection
 from typing import Any
 
-from modkit.callback.base import Callback, Run
+from modkit.callback.base import Callback
+from modkit.callback.run import Run
 from modkit.errors import NameNotFoundError, ParameterError, nearest
 from modkit.ndarray import NDArray
 

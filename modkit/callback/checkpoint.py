@@ -11,16 +11,17 @@ import re
 import signal
 import threading
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from modkit.callback import folder as folders
-from modkit.callback.base import Callback, Run, check_at_least
+from modkit.callback.base import Callback
+from modkit.callback.run import Run
 from modkit.callback.several_workers import ResumeError, check_found, own_state, whole_state
-from modkit.errors import ModkitError, ParameterError
+from modkit.constructors import check_at_least
+from modkit.errors import ModkitError, ParameterError, warn_caller
 from modkit.files import check_writable, named_errors
 from modkit.optimizer.identity import identity, resumable
 
@@ -259,7 +260,7 @@ class Checkpoint(Callback):
         except ModkitError as error:
             if not warn:
                 raise
-            warnings.warn(f"Checkpoint: {error}; the training goes on", UserWarning, stacklevel=2)
+            warn_caller(f"Checkpoint: {error}; the training goes on")
 
 
 def _write(callbacks: Sequence[Callback], folder: Path, *parts: Any) -> None:

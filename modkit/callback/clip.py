@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from modkit.callback.base import Callback, Run
+from modkit.callback.base import Callback
+from modkit.callback.run import Run
 from modkit.constructors import check_arguments
 from modkit.errors import NotSupportedError, ParameterError
 

@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from modkit.callback.base import Callback, Run
+from modkit.callback.base import Callback
+from modkit.callback.run import Run
 from modkit.errors import NotSupportedError
 from modkit.files import atomic_write
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from modkit.callback.base import Run, check_at_least
 from modkit.callback.best_so_far import BestSoFar
+from modkit.callback.run import Run
+from modkit.constructors import check_at_least
 from modkit.ndarray import NDArray, array
 
 _log = logging.getLogger(__name__)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Sequence
 
-from modkit.callback.base import Callback, Run
+from modkit.callback.base import Callback
+from modkit.callback.run import Run
 from modkit.errors import NameNotFoundError, NotSupportedError
 
 

@@ -11,14 +11,13 @@ import logging
 import math
 import sys
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from modkit.checkpoint import save_checkpoint
 from modkit.constructors import check_arguments
-from modkit.errors import ParameterError, caller_level
+from modkit.errors import ParameterError, warn_caller
 from modkit.files import MissingFileError, check_writable, named_errors
 from modkit.metric import EvalMetric
 from modkit.ndarray import NDArray
@@ -154,7 +153,7 @@ def check_folders(saving: Sequence[Any], others: Sequence[Any], epochs: range) -
         message = f"{name}: prefix: got {prefix!r}: there is no folder {folder}; make it before fit"
         if not own:
             raise MissingFileError(message)
-        warnings.warn(message, UserWarning, stacklevel=caller_level())
+        warn_caller(message)
 
 
 def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[BatchEnd], None]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from modkit.callback.base import Run
 from modkit.callback.best_so_far import BestSoFar
+from modkit.callback.run import Run
 from modkit.checkpoint import write_params
 
 

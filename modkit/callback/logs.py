@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from modkit.callback.base import Reporter, Run
+from modkit.callback.reporter import Reporter
+from modkit.callback.run import Run
 from modkit.errors import ParameterError
 from modkit.files import sync
 

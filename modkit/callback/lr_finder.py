@@ -7,8 +7,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from modkit.callback.base import Callback, Run, check_at_least
+from modkit.callback.base import Callback
 from modkit.callback.curves import figure, save_figure
+from modkit.callback.run import Run
+from modkit.constructors import check_at_least
 from modkit.errors import NotSupportedError, ParameterError
 
 

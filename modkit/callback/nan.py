@@ -6,12 +6,12 @@ parameters infinite, which are looked at as well.
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
-from modkit.callback.base import Callback, Run, check_at_least
-from modkit.errors import ModkitError, caller_level
+from modkit.callback.base import Callback
+from modkit.callback.run import Run
+from modkit.constructors import check_at_least
+from modkit.errors import ModkitError, warn_caller
 
 
 class NotFiniteError(ModkitError, ArithmeticError):
@@ -85,11 +85,9 @@ class Finite(Callback):
         broken = first_not_finite(run, params=run.last_batch)
         if broken is not None:
             self._warned = True
-            warnings.warn(
+            warn_caller(
                 f"fit: {broken} after batch {run.batch} of epoch {run.epoch}; "
                 "expected finite numbers. Lower the learning rate, set clip_gradient, or look at "
                 "the data; mx.callback.TerminateOnNaN ends a training at the first such batch, "
-                "mx.mon.Monitor shows the first layer",
-                UserWarning,
-                stacklevel=caller_level(),
+                "mx.mon.Monitor shows the first layer"
             )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import time
 
-from modkit.callback.base import Callback, Run
+from modkit.callback.base import Callback
+from modkit.callback.run import Run
 
 _log = logging.getLogger(__name__)
 

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from modkit.callback.base import Reporter, Run, check_at_least
+from modkit.callback.reporter import Reporter
+from modkit.callback.run import Run
+from modkit.constructors import check_at_least
 from modkit.errors import NotSupportedError
 from modkit.lazy import install, optional
 

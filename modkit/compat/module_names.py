@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from modkit.errors import ParameterError, caller_level
+from modkit.errors import ParameterError, warn_caller
 from modkit.io import DataDesc
 from modkit.io.base import descriptions
 from modkit.module.argument_checks import check_names
@@ -32,7 +31,7 @@ def check_names_match(
     message = f"{name}_shapes: got {given}, but the module has {name}_names={list(data_names)}"
     if throw:
         raise ParameterError(message)
-    warnings.warn(message, UserWarning, stacklevel=caller_level())
+    warn_caller(message)
 
 
 def parse_data_desc(

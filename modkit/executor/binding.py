@@ -9,7 +9,7 @@ from modkit.context import Context
 from modkit.errors import ParameterError, ShapeError
 from modkit.executor.avals import avals_of
 from modkit.executor.executor import Executor, make_executor
-from modkit.executor.pool import Pool
+from modkit.executor.shared_arrays import SharedArrays
 from modkit.ndarray.ndarray import NDArray
 from modkit.ops.registry import dtype_name
 from modkit.ops.stype import CSR, DENSE, ROWS
@@ -151,7 +151,7 @@ def simple_bind(
     avals = avals_of(symbol, shapes, type_dict or {}, "simple_bind")
     contexts = contexts_of(symbol.graph, ctx, group2ctx)
     places = {n.name: c for n, c in zip(symbol.graph.nodes, contexts, strict=True)}
-    pool = Pool(places, shared_arg_names, shared_exec, shared_buffer)
+    pool = SharedArrays(places, shared_arg_names, shared_exec, shared_buffer)
     sparse_grads = row_sparse_gradients(symbol, stypes)
     args = {
         n: pool.argument(n, a.shape, dtype_name(a.dtype), stypes.get(n, DENSE))

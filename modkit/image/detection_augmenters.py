@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import random
-import warnings
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from modkit.errors import ParameterError
+from modkit.errors import ParameterError, warn_caller
 from modkit.image.augmenters import (
     Augmenter,
     CastAug,
@@ -98,11 +97,7 @@ def _usable(name: str, ratio: Range, area: Range, least: float) -> bool:
     """Whether ranges leave anything to draw; warns if not."""
     usable = least < area[1] and area[0] <= area[1] and 0 < ratio[0] <= ratio[1]
     if not usable:
-        warnings.warn(
-            f"{name} does nothing: area_range={area}, aspect_ratio_range={ratio}",
-            UserWarning,
-            stacklevel=4,
-        )
+        warn_caller(f"{name} does nothing: area_range={area}, aspect_ratio_range={ratio}")
     return usable
 
 

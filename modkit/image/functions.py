@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import random
-import warnings
 from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from modkit import files
-from modkit.errors import DTypeError, FileFormatError, ParameterError, ShapeError
+from modkit.errors import DTypeError, FileFormatError, ParameterError, ShapeError, warn_caller
 from modkit.io.images import decoded
 from modkit.io.resample import as_dtype, bordered, chosen_interp, resized, rotated
 from modkit.ndarray import NDArray, array
@@ -261,7 +260,7 @@ def random_size_crop(
     """
     h, w = src.shape[:2]
     if "min_area" in kwargs:
-        warnings.warn("min_area is deprecated: use area", DeprecationWarning, stacklevel=2)
+        warn_caller("min_area is deprecated: use area", DeprecationWarning)
         area = kwargs.pop("min_area")
     if kwargs:
         raise ParameterError(f"random_size_crop: got an unexpected parameter {next(iter(kwargs))}")

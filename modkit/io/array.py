@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Integral
 from typing import Any, Literal, get_args
 
 import jax
 import numpy as np
 
-from modkit.constructors import check_keywords
+from modkit.constructors import check_at_least, check_keywords
 from modkit.context import Context
 from modkit.errors import DTypeError, NotReadyError, ParameterError, ShapeError
 from modkit.io.base import DataBatch, DataDesc, DataIter, check_position
@@ -232,11 +231,8 @@ class NDArrayIter(DataIter):
                 f"NDArrayIter: last_batch_handle: got {last_batch_handle!r}, expected one of "
                 f"{', '.join(map(repr, get_args(LastBatch)))}"
             )
-        for name, number in (("batch_size", batch_size), ("num_parts", num_parts)):
-            if not isinstance(number, Integral) or number < 1:
-                raise ParameterError(
-                    f"NDArrayIter: {name}: got {number!r}, expected an integer of at least 1"
-                )
+        check_at_least("NDArrayIter", "batch_size", batch_size, 1)
+        check_at_least("NDArrayIter", "num_parts", num_parts, 1)
         self.num_parts = num_parts
         self._stride = num_parts * batch_size
         self._part = part_of(self._stride, num_parts, part_index, "NDArrayIter")

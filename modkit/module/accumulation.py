@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from modkit.callback.base import Callback, Run, check_at_least
+from modkit.callback.base import Callback
+from modkit.callback.run import Run
+from modkit.constructors import check_at_least
 from modkit.errors import NotSupportedError, ParameterError
 
 

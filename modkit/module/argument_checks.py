@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from modkit.callback import Callback
 from modkit.callback.functions import is_of_epochs
 from modkit.context import Context, cpu
-from modkit.errors import ParameterError, caller_level, nearest
+from modkit.errors import ParameterError, nearest, warn_caller
 from modkit.io.base import descriptions
 from modkit.module.split_batch import names_of
 from modkit.module.typing import Functions
@@ -37,7 +36,7 @@ def check_names(names: Sequence[str], symbol: Any, what: str, *, throw: bool) ->
         )
         if throw:
             raise ParameterError(message)
-        warnings.warn(message, UserWarning, stacklevel=caller_level())
+        warn_caller(message)
 
 
 def listed(what: str, given: Any) -> list[str]:
@@ -89,11 +88,9 @@ def check_bound_names(module: Any, data: Sequence[str], labels: Sequence[str]) -
             "to predict"
         )
     if sorted(labels) != sorted(label_names):
-        warnings.warn(
+        warn_caller(
             f"bind: label_shapes: got {labels}, but the module was made with "
-            f"label_names={label_names}",
-            UserWarning,
-            stacklevel=caller_level(),
+            f"label_names={label_names}"
         )
 
 
@@ -143,11 +140,9 @@ def check_epochs(begin_epoch: Any, num_epoch: Any) -> None:
             raise ParameterError(f"fit: {name}: got {value!r}, expected a whole number")
     if begin_epoch >= num_epoch:
         begin = f"begin_epoch={begin_epoch} and " if begin_epoch else ""
-        warnings.warn(
+        warn_caller(
             f"fit: {begin}num_epoch={num_epoch}, so no epoch is trained; num_epoch is the number "
-            "after the last epoch, counted from epoch 0, not how many to train",
-            UserWarning,
-            stacklevel=caller_level(),
+            "after the last epoch, counted from epoch 0, not how many to train"
         )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, ClassVar
@@ -13,11 +12,12 @@ import numpy as np
 
 from modkit import metric as metrics
 from modkit.callback import BatchEndParam, Callback, Run
-from modkit.callback.base import Running, as_callbacks
+from modkit.callback.base import as_callbacks
 from modkit.callback.checkpoint import resume as go_on
 from modkit.callback.functions import check_folders
 from modkit.callback.nan import Finite
 from modkit.callback.progress import number_of_batches
+from modkit.callback.run import Running
 from modkit.checkpoint import read_params, write_params
 from modkit.constructors import check_keywords, is_number
 from modkit.errors import (
@@ -26,7 +26,7 @@ from modkit.errors import (
     NotSupportedError,
     ParameterError,
     ShapeError,
-    caller_level,
+    warn_caller,
 )
 from modkit.initializer import Initializer, Uniform
 from modkit.io import DataBatch
@@ -39,7 +39,7 @@ from modkit.module.accumulation import Accumulated
 from modkit.module.argument_checks import as_list, check_epochs, check_functions, check_row_ids
 from modkit.module.data_checks import warn_of_repeats
 from modkit.module.optimizer_setup import kept_optimizer
-from modkit.module.parameters import Params, averaged, check_given
+from modkit.module.parameters import InitArguments, Params, averaged, check_given
 from modkit.module.steps_per_call import Chunks, Sums, in_step, steps_at_once
 from modkit.module.typing import (
     Data,
@@ -102,16 +102,14 @@ class BaseModule:
         if missing:
             raise NotReadyError(f"{what} needs {' and '.join(missing)} first")
 
-    def _keeps_params(self, what: str, force_init: bool) -> bool:
-        """True, with a warning, if ``what`` is skipped because parameters are initialised."""
-        if force_init or not self.params_initialized:
-            return False
-        warnings.warn(
-            f"Parameters already initialized and force_init=False: {what}() does nothing.",
-            UserWarning,
-            stacklevel=caller_level(),
-        )
-        return True
+    def _keeps_params(self, what: str, force_init: bool, warns: bool = True) -> bool:
+        """Whether ``what`` is skipped because parameters are initialised."""
+        keeps = self.params_initialized and not force_init
+        if keeps and warns:
+            warn_caller(
+                f"Parameters already initialized and force_init=False: {what}() does nothing."
+            )
+        return keeps
 
     # ── One batch ───────────────────────────────────────────────────────────────────────────
 
@@ -200,11 +198,9 @@ class BaseModule:
             _call(batch_end_callback, _param(epoch, nbatch, metric, known))
             known["actual_num_batch"] += 1
         if not known["actual_num_batch"] and num_batch != 0:
-            warnings.warn(
+            warn_caller(
                 "score: eval_data has no batch, so there is nothing to score; an iterator that "
-                "was read to its end needs reset=True",
-                UserWarning,
-                stacklevel=caller_level(),
+                "was read to its end needs reset=True"
             )
         metric = self._whole(metric) if whole else metric
         _call(score_end_callback, _param(epoch, known["actual_num_batch"], metric, known))
@@ -478,7 +474,7 @@ class BaseModule:
             known: variables that the functions see as ``param.locals``.
         """
         metric = run.eval_metric
-        prepares = row_ids is not None or _overrides(self, "prepare")
+        prepares = row_ids is not None or overrides(self, BaseModule, "prepare")
         nbatch, batch = run.batch, batches.first
         while batch is not None:
             if monitor is not None:
@@ -589,11 +585,7 @@ class BaseModule:
         try:
             return metrics.reduce_over(eval_metric, self._present_workers)
         except NotSupportedError as error:
-            warnings.warn(
-                f"{error}; its values are those of each worker",
-                UserWarning,
-                stacklevel=caller_level(),
-            )
+            warn_caller(f"{error}; its values are those of each worker")
             return eval_metric
 
     def _count_epochs(self, epochs: int, batches: int | None) -> None:
@@ -677,20 +669,17 @@ class BaseModule:
 
         Differs: extra names are a warning without ``allow_extra``; MXNet ignores them in silence.
         """
-        if self.params_initialized and not force_init and not self._warns_of_kept:
-            return
-        if self._keeps_params("init_params", force_init):
+        if self._keeps_params("init_params", force_init, warns=self._warns_of_kept):
             return
         self._need("init_params()")
         self._init_params(
-            initializer, arg_params, aux_params, allow_missing, force_init, allow_extra
+            InitArguments(
+                initializer, arg_params, aux_params, allow_missing, force_init, allow_extra
+            )
         )
         self.params_initialized = True
 
-    def _init_params(
-        self, initializer: Any, args: Any, auxs: Any, allow_missing: bool, force_init: bool,
-        allow_extra: bool, /,
-    ) -> None:  # fmt: skip
+    def _init_params(self, given: InitArguments) -> None:
         """Give every parameter a value, in a bound module."""
         raise NotImplementedError
 
@@ -719,13 +708,9 @@ class BaseModule:
         """
         if not (allow_missing and self._keeps_missing):
             self.init_params(
-                initializer=None,
-                arg_params=arg_params,
-                aux_params=aux_params,
-                allow_missing=allow_missing,
-                force_init=force_init,
-                allow_extra=allow_extra,
-            )
+                initializer=None, arg_params=arg_params, aux_params=aux_params,
+                allow_missing=allow_missing, force_init=force_init, allow_extra=allow_extra,
+            )  # fmt: skip
         elif not self._keeps_params("set_params", force_init):
             self._need("set_params()")
             check_given(arg_params, aux_params, None)
@@ -908,9 +893,10 @@ class BaseModule:
         raise NotImplementedError
 
 
-def _overrides(module: BaseModule, name: str) -> bool:
-    """Whether a class, or this module alone, has another method of this name."""
-    return name in vars(module) or getattr(type(module), name) is not getattr(BaseModule, name)
+def overrides(module: BaseModule, kind: type[BaseModule], *names: str) -> bool:
+    """Whether a module has another method than ``kind``, of its class or its own."""
+    made = type(module)
+    return any(n in vars(module) or getattr(made, n) is not getattr(kind, n) for n in names)
 
 
 def _param(epoch: int, nbatch: int, metric: Any, known: Mapping[str, Any]) -> BatchEndParam:

@@ -12,9 +12,9 @@ from modkit.context import cpu
 from modkit.errors import NotReadyError, ParameterError
 from modkit.metric import EvalMetric
 from modkit.module.argument_checks import check_names
-from modkit.module.base_module import BaseModule
+from modkit.module.base_module import BaseModule, overrides
 from modkit.module.module import _PARAMS, Module
-from modkit.module.parameters import Params
+from modkit.module.parameters import InitArguments, Params
 from modkit.module.typing import GradReq, InputShapes, OutGrads, RowIds
 from modkit.monitor import Monitor
 from modkit.name import NameManager
@@ -257,8 +257,8 @@ class BucketingModule(BaseModule):
         self._need("get_params()", params=True)
         return self._default.get_params()
 
-    def _init_params(self, *arguments: Any) -> None:
-        self._default.init_params(*arguments)
+    def _init_params(self, given: InitArguments) -> None:
+        self._default.init_params(**given._asdict())
         self._all_initialized()
 
     def _set_given(self, args: Params | None, auxs: Params | None, allow_extra: bool) -> None:
@@ -287,7 +287,7 @@ class BucketingModule(BaseModule):
                 module.borrow_optimizer(self._curr_module)
 
     def _average_states(self) -> None:
-        if any(getattr(type(self), n) is not getattr(BucketingModule, n) for n in _PARAMS):
+        if overrides(self, BucketingModule, *_PARAMS):
             super()._average_states()
         else:
             self._default._average_states()

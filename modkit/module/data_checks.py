@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from modkit.errors import ParameterError, ShapeError, caller_level
+from modkit.errors import ParameterError, ShapeError, warn_caller
 from modkit.io import NDArrayIter
 from modkit.io.base import descriptions
 from modkit.io.batches import BatchesIter
@@ -57,12 +56,10 @@ def warn_of_repeats(source: Any) -> None:
     """Warn of training data with fewer samples than a batch, which repeats them, as in MXNet."""
     padded = isinstance(source, NDArrayIter) and source.last_batch_handle == "pad"
     if padded and 0 < source.num_data < source._stride:
-        warnings.warn(
+        warn_caller(
             f"fit: train_data has {source.num_data} samples, fewer than a batch of "
             f"{source._stride}, which is filled with the same samples again; give a smaller "
-            "batch_size",
-            UserWarning,
-            stacklevel=caller_level(),
+            "batch_size"
         )
 
 
@@ -118,12 +115,10 @@ def warn_of_labels(
             wrong &= rows != node.params["ignore_label"]
         if wrong.any():
             first = rows[wrong][0]
-            warnings.warn(
+            warn_caller(
                 f"fit: label {label!r} of the first batch: got {first:g}, expected a "
                 f"class from 0 to {classes - 1}, for SoftmaxOutput {node.name!r}. "
-                f"{_effect(first, classes)}",
-                UserWarning,
-                stacklevel=caller_level(),
+                f"{_effect(first, classes)}"
             )
 
 
@@ -143,12 +138,10 @@ def _effect(label: Any, classes: int) -> str:
 
 def _warn_of_one_hot(label: str, rows: np.ndarray) -> None:
     if rows.ndim == 2 and np.all((rows == 0) | (rows == 1)) and np.all(rows.sum(1) == 1):
-        warnings.warn(
+        warn_caller(
             f"fit: label {label!r} of the first batch: got one-hot rows of shape {rows.shape}: "
             "SoftmaxOutput trains on them as probabilities, but metrics such as Accuracy compare "
-            "them number by number, as in MXNet. Give them classes: y.argmax(axis=1)",
-            UserWarning,
-            stacklevel=caller_level(),
+            "them number by number, as in MXNet. Give them classes: y.argmax(axis=1)"
         )
 
 
@@ -159,11 +152,9 @@ def warn_of_no_gradients(group: Any) -> None:
     """
     values = (bound.grads[n].unmoved() for bound in group.bounds for n in bound.grads)
     if not any(np.any(np.asarray(each)) for each in values):
-        warnings.warn(
+        warn_caller(
             "update() before any backward(): all gradients are zero, so that nothing is learned; "
-            "expected forward(batch, is_train=True), backward(), update()",
-            UserWarning,
-            stacklevel=caller_level(),
+            "expected forward(batch, is_train=True), backward(), update()"
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from modkit import metric as metrics
 from modkit.callback import BatchEndParam, LogValidationMetricsCallback
 from modkit.checkpoint import load_checkpoint, save_checkpoint
 from modkit.context import Context, current_context
-from modkit.errors import NotReadyError, ParameterError, ShapeError, caller_level
+from modkit.errors import NotReadyError, ParameterError, ShapeError, warn_caller
 from modkit.initializer import Uniform
 from modkit.io import DataBatch, DataIter, NDArrayIter
 from modkit.module.argument_checks import as_list
@@ -62,10 +61,8 @@ class FeedForward:
         begin_epoch: int = 0,
         **kwargs: Any,
     ):
-        warnings.warn(
-            "FeedForward is the API from before modules; use mx.mod.Module",
-            DeprecationWarning,
-            stacklevel=2,
+        warn_caller(
+            "FeedForward is the API from before modules; use mx.mod.Module", DeprecationWarning
         )
         self.sym_gen = symbol if callable(symbol) and not hasattr(symbol, "list_outputs") else None
         self.symbol: Any = None if self.sym_gen else symbol
@@ -188,7 +185,7 @@ class FeedForward:
             )
             if not training:
                 raise ParameterError(text)
-            warnings.warn(text, UserWarning, stacklevel=caller_level())
+            warn_caller(text)
         return args, auxs
 
     # ── Data ────────────────────────────────────────────────────────────────────────────────

@@ -35,7 +35,7 @@ from modkit.module.argument_checks import (
     listed,
     listed_contexts,
 )
-from modkit.module.base_module import BaseModule
+from modkit.module.base_module import BaseModule, overrides
 from modkit.module.data_batch import Shapes, as_batch, shapes_for
 from modkit.module.data_checks import check_labels, check_shapes, warn_of_labels
 from modkit.module.executor_group import DataParallelExecutorGroup
@@ -49,6 +49,7 @@ from modkit.module.optimizer_setup import (
 )
 from modkit.module.parameters import (
     Copies,
+    InitArguments,
     Parameters,
     Params,
     check_given,
@@ -250,7 +251,7 @@ class Module(BaseModule):
             warn_of_labels(self._symbol, dict(self.output_shapes), labels)
 
     def _average_states(self) -> None:
-        if any(getattr(type(self), n) is not getattr(Module, n) for n in _PARAMS):
+        if overrides(self, Module, *_PARAMS):
             super()._average_states()
         else:
             self._parameters().average(self._workers)
@@ -418,10 +419,10 @@ class Module(BaseModule):
 
     def _check_evaluation(self, source: Any, metric: EvalMetric) -> None:
         super()._check_evaluation(source, metric)
-        if type(self).forward is Module.forward:
+        if not overrides(self, Module, "forward"):
             bound = Shapes(self._data_shapes or [], self._label_shapes)
             check_shapes(self._symbol, [*self._param_names, *self._aux_names], bound, source)
-        if self._label_shapes and type(self).update_metric is Module.update_metric:
+        if self._label_shapes and not overrides(self, Module, "update_metric"):
             check_labels(names_of(self._label_shapes), source, metric)
 
     def reshape(self, data_shapes: InputShapes, label_shapes: InputShapes | None = None) -> None:
@@ -443,17 +444,15 @@ class Module(BaseModule):
 
     # ── Parameters ──────────────────────────────────────────────────────────────────────────
 
-    def _init_params(
-        self, initializer: Any, args: Any, auxs: Any, allow_missing: bool, force_init: bool,
-        allow_extra: bool, /,
-    ) -> None:  # fmt: skip
-        check_given(args, auxs, initializer)
+    def _init_params(self, given: InitArguments) -> None:
+        args, auxs = given.arg_params, given.aux_params
+        check_given(args, auxs, given.initializer)
         params, attrs = self._parameters(), self._symbol.attr_dict()
-        if not allow_extra:
+        if not given.allow_extra:
             known = {*self._param_names, *self._aux_names}
             warn_of_extra(params.extra(args, auxs), self._aux_names, known)
         try:
-            params.init(initializer, args, auxs, attrs, allow_missing=allow_missing)
+            params.init(given, attrs)
         except ParameterError as error:
             refuse_unnamed_labels(
                 self._symbol, self._param_names, self._label_names, args or {}, error

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ import jax
 from modkit import optimizer as optimizers
 from modkit import stream
 from modkit.context import Context
-from modkit.errors import NotSupportedError, ParameterError, caller_level
+from modkit.errors import NotSupportedError, ParameterError, warn_caller
 from modkit.io.base import descriptions
 from modkit.kvstore import KVStore
 from modkit.kvstore.check_equal import check_equal
@@ -89,12 +88,10 @@ def set_up_optimizer(
     names = {i * count + k: n for i, n in enumerate(params) for k in range(count)}
     made = _make_optimizer(optimizer, optimizer_params, rescale, names, symbol)
     if store is None and device_count > 1:
-        warnings.warn(
+        warn_caller(
             f"init_optimizer: kvstore=None with {device_count} contexts: as in MXNet, each context "
             "trains parameters of its own, on its slice of each batch; get_params() and the end of "
-            "an epoch average them. Pass kvstore='device' to sum the gradients",
-            UserWarning,
-            stacklevel=caller_level(),
+            "an epoch average them. Pass kvstore='device' to sum the gradients"
         )
     workers = getattr(store, "workers", None)
     if workers is not None:
@@ -202,12 +199,10 @@ def count_epochs(optimizer: Any, epochs: int, batches: int | None) -> None:
     if optimizer.begin_num_update:
         return
     if batches is None:
-        warnings.warn(
+        warn_caller(
             f"fit: begin_epoch={epochs}: the .states file has no update counts, and train_data "
             "does not say how many batches it has, so that schedules and bias corrections begin "
-            "anew; give the optimizer begin_num_update=<updates so far>",
-            UserWarning,
-            stacklevel=caller_level(),
+            "anew; give the optimizer begin_num_update=<updates so far>"
         )
         return
     optimizer.begin_num_update = optimizer.num_update = epochs * batches
@@ -276,11 +271,9 @@ def _make_optimizer(
 def _complete(optimizer: Any, rescale: float, names: Mapping[int, str]) -> None:
     """Give an optimizer names of the parameters; its scale stays, with a warning."""
     if optimizer.rescale_grad != rescale:
-        warnings.warn(
+        warn_caller(
             f"the optimizer's rescale_grad is {optimizer.rescale_grad}, where one over the "
-            f"batch size would be {rescale}. Is this intended?",
-            UserWarning,
-            stacklevel=caller_level(),
+            f"batch size would be {rescale}. Is this intended?"
         )
     if not optimizer.idx2name:
         optimizer.idx2name = dict(names)

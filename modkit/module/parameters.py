@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
 
 from modkit.context import Context, cpu
-from modkit.errors import NotReadyError, ParameterError, ShapeError, caller_level, nearest
+from modkit.errors import NotReadyError, ParameterError, ShapeError, nearest, warn_caller
 from modkit.initializer import InitDesc
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import Cell, cell_of, x64_for
@@ -17,6 +16,17 @@ from modkit.symbol import Symbol
 from modkit.symbol.roles import roles_of
 
 Params = Mapping[str, NDArray]
+
+
+class InitArguments(NamedTuple):
+    """The arguments of ``init_params``."""
+
+    initializer: Any
+    arg_params: Params | None
+    aux_params: Params | None
+    allow_missing: bool
+    force_init: bool
+    allow_extra: bool
 
 
 class Copies(NamedTuple):
@@ -64,53 +74,45 @@ class Parameters:
         self._store, self._ctx, self._stypes = store, ctx, stypes
         self._names, self._aux_names = names, aux_names
 
-    def init(
-        self,
-        initializer: Any,
-        args: Params | None,
-        auxs: Params | None,
-        attrs: Mapping[str, Any],
-        *,
-        allow_missing: bool,
-    ) -> None:
+    def init(self, given: InitArguments, attrs: Mapping[str, Any]) -> None:
         """Give every parameter and auxiliary state a value; nothing changes if one is refused.
 
         Args:
-            initializer: for values that are not given; ``None`` leaves them unchanged.
-            args: values of parameters.
-            auxs: values of auxiliary states.
+            given: values, and the initializer of those that are not given.
             attrs: attributes of the variables, for the initializer.
-            allow_missing: whether ``args`` and ``auxs`` may lack names.
 
         Raises:
             MissingParameterError: a value is missing.
             ShapeError: a value of another shape.
         """
+        args, auxs = given.arg_params, given.aux_params
         fresh = []
-        for is_aux, names, given in ((False, self._names, args), (True, self._aux_names, auxs)):
+        for is_aux, names, values in ((False, self._names, args), (True, self._aux_names, auxs)):
             for name in sorted(names):
                 handle = self._copy(name, is_aux=is_aux)
-                desc = InitDesc(name, attrs.get(name))
-                if given is not None and name in given:
-                    _assign(name, handle, given[name])
-                elif given is not None and not allow_missing:
-                    if name in ((args if is_aux else auxs) or ()):
-                        raise MissingParameterError(_swapped(name, is_aux=is_aux))
-                    strange = sorted(set(given) - {*self._names, *self._aux_names})
-                    raise MissingParameterError(
-                        f"{name!r} is not among the {len(given)} arrays given."
-                        f"{nearest(name, strange)} Give it a value; or pass allow_missing=True, "
-                        "and init_params() initialises what is missing, set_params() leaves it "
-                        "as it is"
-                    )
-                elif initializer is not None:
-                    initializer(desc, handle)
-                elif given is None:
+                if values is not None and name in values:
+                    _assign(name, handle, values[name])
+                elif values is not None and not given.allow_missing:
+                    raise self._missing(name, values, (args if is_aux else auxs) or {}, is_aux)
+                elif given.initializer is not None:
+                    given.initializer(InitDesc(name, attrs.get(name)), handle)
+                elif values is None:
                     raise MissingParameterError(
                         f"{name!r} has no value and no initializer: pass one of the two"
                     )
                 fresh.append((name, handle, is_aux))
         self._write(fresh)
+
+    def _missing(self, name: str, values: Params, others: Params, is_aux: bool) -> Exception:
+        """The error of a name without a value; ``others`` are those of the other kind."""
+        if name in others:
+            return MissingParameterError(_swapped(name, is_aux=is_aux))
+        strange = sorted(set(values) - {*self._names, *self._aux_names})
+        return MissingParameterError(
+            f"{name!r} is not among the {len(values)} arrays given.{nearest(name, strange)} Give "
+            "it a value; or pass allow_missing=True, and init_params() initialises what is "
+            "missing, set_params() leaves it as it is"
+        )
 
     def set(self, args: Params | None, auxs: Params | None) -> None:
         """Set those parameters and auxiliary states that are given; pass over other names.
@@ -283,15 +285,13 @@ def warn_of_extra(extra: Sequence[str], auxs: Collection[str] = (), known: Any =
     extra = [n for n in extra if n not in known]
     if misplaced:
         text = f"{_swapped(misplaced[0], is_aux=misplaced[0] in auxs)} It is not used"
-        warnings.warn(text, UserWarning, stacklevel=caller_level())
+        warn_caller(text)
     if extra:
         more = f" and {len(extra) - 5} more" if len(extra) > 5 else ""
-        warnings.warn(
+        warn_caller(
             f"the network has no parameter {', '.join(map(repr, extra[:5]))}{more}: these values "
             f"are not used.{nearest(extra[0], known)} Leave them out of what is given, or pass "
-            "allow_extra=True to init_params() or set_params()",
-            UserWarning,
-            stacklevel=caller_level(),
+            "allow_extra=True to init_params() or set_params()"
         )
 
 

@@ -10,7 +10,7 @@ from modkit.errors import NotReadyError, ParameterError
 from modkit.io import DataBatch, DataDesc
 from modkit.metric import EvalMetric
 from modkit.module.base_module import BaseModule
-from modkit.module.parameters import warn_of_extra
+from modkit.module.parameters import InitArguments, warn_of_extra
 from modkit.module.typing import GradReq, InputShapes, OutGrads
 from modkit.monitor import Monitor
 
@@ -115,15 +115,9 @@ class SequentialModule(BaseModule):
             auxs |= own_auxs
         return args, auxs
 
-    def _init_params(
-        self, initializer: Any, args: Any, auxs: Any, allow_missing: bool, force_init: bool,
-        allow_extra: bool, /,
-    ) -> None:  # fmt: skip
+    def _init_params(self, given: InitArguments) -> None:
         for module in self._modules:  # each of them passes over the names of the others
-            module.init_params(
-                initializer=initializer, arg_params=args, aux_params=auxs,
-                allow_missing=allow_missing, force_init=force_init, allow_extra=True,
-            )  # fmt: skip
+            module.init_params(**given._replace(allow_extra=True)._asdict())
         seen: dict[str, int] = {}
         for place, module in enumerate(self._modules):
             for params in module.get_params():
@@ -134,8 +128,9 @@ class SequentialModule(BaseModule):
                             f"{name!r}; give their layers different names"
                         )
                     seen[name] = place
-        if not allow_extra:
-            warn_of_extra([n for n in {**(args or {}), **(auxs or {})} if n not in seen])
+        if not given.allow_extra:
+            names = {**(given.arg_params or {}), **(given.aux_params or {})}
+            warn_of_extra([n for n in names if n not in seen])
 
     @check_keywords
     def bind(

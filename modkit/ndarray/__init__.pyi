@@ -48,26 +48,26 @@ from modkit.ndarray.files import save as save
 from modkit.ndarray.ndarray import NDArray as NDArray
 from modkit.ndarray.ndarray import from_jax as from_jax
 from modkit.ndarray.ndarray import invoke as invoke
-from modkit.ndarray.pairs import add as add
-from modkit.ndarray.pairs import divide as divide
-from modkit.ndarray.pairs import equal as equal
-from modkit.ndarray.pairs import greater as greater
-from modkit.ndarray.pairs import greater_equal as greater_equal
-from modkit.ndarray.pairs import histogram as histogram
-from modkit.ndarray.pairs import lesser as lesser
-from modkit.ndarray.pairs import lesser_equal as lesser_equal
-from modkit.ndarray.pairs import logical_and as logical_and
-from modkit.ndarray.pairs import logical_or as logical_or
-from modkit.ndarray.pairs import logical_xor as logical_xor
-from modkit.ndarray.pairs import maximum as maximum
-from modkit.ndarray.pairs import minimum as minimum
-from modkit.ndarray.pairs import modulo as modulo
-from modkit.ndarray.pairs import multiply as multiply
-from modkit.ndarray.pairs import not_equal as not_equal
-from modkit.ndarray.pairs import power as power
-from modkit.ndarray.pairs import split_v2 as split_v2
-from modkit.ndarray.pairs import subtract as subtract
-from modkit.ndarray.pairs import true_divide as true_divide
+from modkit.ndarray.overloads import add as add
+from modkit.ndarray.overloads import divide as divide
+from modkit.ndarray.overloads import equal as equal
+from modkit.ndarray.overloads import greater as greater
+from modkit.ndarray.overloads import greater_equal as greater_equal
+from modkit.ndarray.overloads import histogram as histogram
+from modkit.ndarray.overloads import lesser as lesser
+from modkit.ndarray.overloads import lesser_equal as lesser_equal
+from modkit.ndarray.overloads import logical_and as logical_and
+from modkit.ndarray.overloads import logical_or as logical_or
+from modkit.ndarray.overloads import logical_xor as logical_xor
+from modkit.ndarray.overloads import maximum as maximum
+from modkit.ndarray.overloads import minimum as minimum
+from modkit.ndarray.overloads import modulo as modulo
+from modkit.ndarray.overloads import multiply as multiply
+from modkit.ndarray.overloads import not_equal as not_equal
+from modkit.ndarray.overloads import power as power
+from modkit.ndarray.overloads import split_v2 as split_v2
+from modkit.ndarray.overloads import subtract as subtract
+from modkit.ndarray.overloads import true_divide as true_divide
 from modkit.ndarray.sparse import BaseSparseNDArray as BaseSparseNDArray
 from modkit.ndarray.sparse import CSRNDArray as CSRNDArray
 from modkit.ndarray.sparse import RowSparseNDArray as RowSparseNDArray
@@ -2429,12 +2429,6 @@ def zeros_like(data: _Array, *, out: Any = None, name: str | None = None) -> NDA
 class contrib:
     """Operators of ``contrib``."""
 
-    cond = staticmethod(_cond)
-
-    foreach = staticmethod(_foreach)
-
-    while_loop = staticmethod(_while_loop)
-
     adamw_update = staticmethod(_adamw_update)
 
     boolean_mask = staticmethod(_boolean_mask)
@@ -2456,6 +2450,12 @@ class contrib:
     multi_mp_lamb_update = staticmethod(_multi_mp_lamb_update)
 
     rand_zipfian = staticmethod(_rand_zipfian)
+
+    cond = staticmethod(_cond)
+
+    foreach = staticmethod(_foreach)
+
+    while_loop = staticmethod(_while_loop)
 
     @staticmethod
     def AdaptiveAvgPooling2D(

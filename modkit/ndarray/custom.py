@@ -11,7 +11,7 @@ import numpy as np
 from modkit.errors import ParameterError
 from modkit.ndarray.ndarray import NDArray
 from modkit.ndarray.tape import Host, depends, modes, put, tracked, uses_of
-from modkit.ndarray.variables import kept_value
+from modkit.ndarray.tape_gradients import kept_value
 from modkit.ops.custom import Bridge
 from modkit.ops.registry import get_op
 from modkit.ops.stype import DENSE

@@ -73,7 +73,7 @@ from modkit.ndarray.tape import (
     tracked,
     uses_of,
 )
-from modkit.ndarray.variables import attach, backward, kept_value
+from modkit.ndarray.tape_gradients import attach, backward, kept_value
 from modkit.ops.array.split import split_v2_attrs
 from modkit.ops.elementwise.arithmetic import convert as convert_traced
 from modkit.ops.frontend import FLUENT, bind_call, named_after

@@ -8,7 +8,7 @@ from typing import Any
 from modkit.errors import ShapeError
 from modkit.lazy import dir_of
 from modkit.ndarray.ndarray import NDArray, invoke
-from modkit.ops.random.functions import RandomFunctions
+from modkit.ops.random.frontend import RandomFunctions
 from modkit.ops.registry import get_op
 from modkit.stream import as_key as as_key
 from modkit.stream import draw as draw

@@ -11,7 +11,7 @@ import numpy as np
 
 from modkit.context import Context
 from modkit.errors import ParameterError, nearest
-from modkit.ndarray import pairs
+from modkit.ndarray import overloads
 from modkit.ndarray.ndarray import NDArray, _as_context, invoke
 from modkit.ndarray.ndarray import array as dense_array
 from modkit.ndarray.sparse_array import PLACES
@@ -160,8 +160,8 @@ def retain(data: RowSparseNDArray, indices: Any, out: NDArray | None = None) -> 
 
 
 def _pair(name: str, alike: str) -> Any:
-    """The function of `modkit.ndarray.pairs`, which keeps storage types for equal shapes."""
-    broadcast = getattr(pairs, name)
+    """The function of `modkit.ndarray.overloads`, which keeps storage types for equal shapes."""
+    broadcast = getattr(overloads, name)
 
     def function(lhs: Any, rhs: Any) -> Any:
         same = isinstance(lhs, NDArray) and isinstance(rhs, NDArray) and lhs.shape == rhs.shape

@@ -5,7 +5,6 @@ They are stored on the host, as NumPy arrays that are replaced, never written.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.context import Context
-from modkit.errors import DeviceError, NotSupportedError, ParameterError, ShapeError, nearest
+from modkit.errors import (
+    DeviceError,
+    NotSupportedError,
+    ParameterError,
+    ShapeError,
+    nearest,
+    warn_caller,
+)
 from modkit.ndarray.ndarray import NDArray, array, cast_recorded
 from modkit.ndarray.sparse_cell import SparseCell
 from modkit.ndarray.tape import TapeEntry, check_constant, check_writable, modes
@@ -183,9 +189,7 @@ class BaseSparseNDArray(NDArray):
             made._ctx = other
             return made
         if other is self:
-            warnings.warn(
-                "You are attempting to copy an array to itself", RuntimeWarning, stacklevel=2
-            )
+            warn_caller("You are attempting to copy an array to itself", RuntimeWarning)
             return other
         if other.shape != self.shape:
             raise ShapeError(f"copyto: got {other.shape} to write to, expected {self.shape}")

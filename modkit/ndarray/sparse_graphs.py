@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from modkit import stream
-from modkit.errors import NotSupportedError, ParameterError, caller_level
+from modkit.errors import NotSupportedError, ParameterError, warn_caller
 from modkit.ndarray.sparse_array import PLACES, CSRNDArray
 from modkit.ndarray.sparse_base import find
 from modkit.ndarray.sparse_kernels import dense, host, kernel, rows_of, starts
@@ -191,11 +190,10 @@ def _sample(
         layer = ends[new]
         found.append(layer)
     if truncated:
-        warnings.warn(
+        warn_caller(
             f"{op.name}: the sample is truncated at max_num_vertices={room}: take a larger one, or "
             "fewer seeds, hops or neighbours",
             RuntimeWarning,
-            stacklevel=caller_level(),
         )
     vertices = np.concatenate(found)
     layers = np.repeat(np.arange(len(found)), [len(x) for x in found])

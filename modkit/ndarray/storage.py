@@ -61,6 +61,11 @@ def placed_on(value: Any, device: Any) -> jax.Array:
         return jax.device_put(value, device)
 
 
+def copy_of(value: jax.Array) -> jax.Array:
+    """A copy; `jax.numpy.copy` would compile a program for each shape."""
+    return jax.device_put(value, value.sharding, may_alias=False)
+
+
 class Pending(Protocol):
     """A deferred computation that fills the cells waiting for it."""
 
@@ -298,8 +303,7 @@ class Cell(AnyCell):
         if reader is not None and reader is not taker and not reader.settled:
             reader.run()
             value = self.peek()
-        # device_put compiles nothing, as jnp.copy would for each shape.
-        return jax.device_put(value, value.sharding, may_alias=False) if self.aliased else value
+        return copy_of(value) if self.aliased else value
 
     def set(self, value: jax.Array, *, aliased: bool = False) -> None:
         """Replace the value."""
@@ -382,7 +386,7 @@ class View(AnyCell):
         del taker
         whole = self.parent.peek()
         value = self._read(whole)
-        return jax.device_put(value, value.sharding, may_alias=False) if value is whole else value
+        return copy_of(value) if value is whole else value
 
     def set(self, value: Any, *, aliased: bool = False) -> None:
         """Write through to the parent."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import itertools
-import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from modkit.context import Context
+from modkit.errors import warn_caller
 from modkit.name import NameManager
 from modkit.ndarray import NDArray
 from modkit.operator.custom_op import CustomOp, CustomOpProp
@@ -30,7 +30,7 @@ class PythonOp:
     _hint = ""
 
     def __init__(self, need_top_grad: bool = True):
-        warnings.warn(f"{type(self).__name__} is deprecated: use CustomOp", stacklevel=2)
+        warn_caller(f"{type(self).__name__} is deprecated: use CustomOp")
         self.need_top_grad_ = need_top_grad
 
     def __call__(self, *args: Any, **kwargs: Any) -> Symbol:

@@ -28,7 +28,7 @@ from modkit.errors import (
     nearest,
 )
 from modkit.ops.nn.batch_norm import REPLICAS, mapped_over
-from modkit.ops.registry import Given, Op, Shape, op
+from modkit.ops.registry import Attrs, Op, Shape, op
 
 Host = list[np.ndarray]
 Arrays = Sequence[Any]
@@ -122,7 +122,7 @@ class CustomOperator(Op):
         """Any name but those of the form ``__x__``."""
         return not name.startswith("__")
 
-    def is_known(self, attrs: Given) -> bool:
+    def is_known(self, attrs: Attrs) -> bool:
         """True if an operator of this name is registered."""
         return attrs.get("op_type") in MAKERS
 
@@ -148,15 +148,15 @@ class CustomOperator(Op):
         """Yes."""
         return True
 
-    def own(self, attrs: Given, name: str, stypes: Sequence[str]) -> Mapping[str, Any]:
+    def own(self, attrs: Attrs, name: str, stypes: Sequence[str]) -> Mapping[str, Any]:
         """See `Op.own`: a bridge with instances of its own."""
         return {**attrs, "bridge": attrs["bridge"].own(name, stypes)}
 
-    def storage(self, attrs: Given, stypes: Sequence[str]) -> Sequence[str]:
+    def storage(self, attrs: Attrs, stypes: Sequence[str]) -> Sequence[str]:
         """See `Op.storage`: those that the user's operator infers."""
         return attrs["bridge"].storage(stypes)[1]
 
-    def renew(self, attrs: Given) -> None:
+    def renew(self, attrs: Attrs) -> None:
         """See `Op.renew`: the bridge gets new instances."""
         attrs["bridge"].renew()
 
@@ -165,18 +165,18 @@ class CustomOperator(Op):
         """Yes."""
         return True
 
-    def aux_names(self, attrs: Given) -> Sequence[str]:
+    def aux_names(self, attrs: Attrs) -> Sequence[str]:
         """Those of the user's operator."""
         return attrs["bridge"].aux
 
-    def is_loss(self, attrs: Given) -> bool:
+    def is_loss(self, attrs: Attrs) -> bool:
         """Whether the user's operator needs no gradient of its output."""
         return not attrs["bridge"].need_top_grad
 
     def call(
         self,
         arrays: Sequence[Any],
-        attrs: Given,
+        attrs: Attrs,
         *,
         key: Any = None,
         train: bool = False,
@@ -339,7 +339,7 @@ def blamed(method: str, kind: type[ModkitError]) -> Iterator[None]:
         raise kind(f"{method} raised {type(error).__name__}: {error}") from error
 
 
-def _shapes(ins: Sequence[Any], outs: Sequence[Any], attrs: Given) -> Any:
+def _shapes(ins: Sequence[Any], outs: Sequence[Any], attrs: Attrs) -> Any:
     """The user's rule, which gets ``[]`` for a shape that is not known."""
     bridge: Bridge = attrs["bridge"]
     given = ins[: len(bridge.arguments)]
@@ -352,7 +352,7 @@ def _shapes(ins: Sequence[Any], outs: Sequence[Any], attrs: Given) -> Any:
     return [*sized[0], *sized[2]], sized[1]
 
 
-def _dtypes(ins: Sequence[str | None], attrs: Given) -> Any:
+def _dtypes(ins: Sequence[str | None], attrs: Attrs) -> Any:
     bridge: Bridge = attrs["bridge"]
     given = ins[: len(bridge.arguments)]
     if given and given[0] is None:

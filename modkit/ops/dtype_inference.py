@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from modkit.errors import DTypeError
-from modkit.ops.registry import Given, Op, Params, as_mapping
+from modkit.ops.registry import Attrs, Op, Params, as_mapping
 
 Types = tuple[str | None, ...]
 """Names of element types; ``None`` where unknown."""
@@ -41,7 +41,7 @@ def refine(op: Op, params: Params, ins: Types, outs: Types) -> tuple[Types, Type
     return by_rules(op, as_mapping(params), ins, outs)
 
 
-def by_rules(op: Op, attrs: Given, ins: Types, outs: Types) -> tuple[Types, Types]:
+def by_rules(op: Op, attrs: Attrs, ins: Types, outs: Types) -> tuple[Types, Types]:
     """`refine`, without its cache."""
     names, out_names = op.input_names(attrs), op.output_names(attrs)
     if op.dtypes is None:
@@ -66,7 +66,7 @@ def _backward(first_output: Callable[[Types], str | None], ins: Types, out: str)
     return ins
 
 
-def _first_output(dtypes: Callable[..., Any], attrs: Given, ins: Types) -> str | None:
+def _first_output(dtypes: Callable[..., Any], attrs: Attrs, ins: Types) -> str | None:
     return dtypes(list(ins), attrs)[1][0]
 
 
@@ -83,27 +83,27 @@ def _same(ins: Types, outs: Types, names: Sequence[str], asked: str | None) -> t
     return (common,) * len(ins), made
 
 
-def first_decides(ins: Sequence[str | None], _attrs: Given) -> Inferred:
+def first_decides(ins: Sequence[str | None], _attrs: Attrs) -> Inferred:
     """The rule of types where the output has the type of the first input; the others are free."""
     return list(ins), [ins[0]]
 
 
-def float32_result(ins: Sequence[str | None], _attrs: Given) -> Inferred:
+def float32_result(ins: Sequence[str | None], _attrs: Attrs) -> Inferred:
     """The rule of types where the inputs share one, and the output is float32."""
     return [next((t for t in ins if t), None)] * len(ins), ["float32"]
 
 
-def int64_result(ins: Sequence[str | None], _attrs: Given) -> Inferred:
+def int64_result(ins: Sequence[str | None], _attrs: Attrs) -> Inferred:
     """The rule of types where the output is int64; the inputs are free."""
     return list(ins), ["int64"]
 
 
-def first_by_default(ins: Sequence[str | None], _attrs: Given) -> Inferred:
+def first_by_default(ins: Sequence[str | None], _attrs: Attrs) -> Inferred:
     """`first_decides`, where an input of unknown type has the type of the first, too."""
     return [ins[0], *(each or ins[0] for each in ins[1:])], [ins[0]]
 
 
-def label_like_data(ins: Sequence[str | None], _attrs: Given) -> Inferred:
+def label_like_data(ins: Sequence[str | None], _attrs: Attrs) -> Inferred:
     """The output has the data's type; a label of unknown type has it, too, and conversely."""
     data, label = ins
     return [data or label, label or data], [data or label]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from modkit.errors import NameNotFoundError, ParameterError, caller_level, nearest, not_taken
-from modkit.ops.registry import OPS, DType, Given, Op
+from modkit.errors import NameNotFoundError, ParameterError, nearest, not_taken, warn_caller
+from modkit.ops.registry import OPS, Attrs, DType, Op
 
 FLUENT: tuple[str, ...] = (
     "abs", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "argmax",
@@ -168,7 +167,7 @@ def _attributes(op: Op, given: Mapping[str, Any]) -> dict[str, Any]:
     return {n: v for n, v in given.items() if v is not None or n in op.types}
 
 
-def _refuse_unknown(op: Op, attrs: Given, is_tensor: Callable[[Any], bool]) -> None:
+def _refuse_unknown(op: Op, attrs: Attrs, is_tensor: Callable[[Any], bool]) -> None:
     """Raise for an unknown name; warn where the operator has no parameters, as MXNet takes any."""
     for name in attrs:
         if name not in op.types:
@@ -176,7 +175,7 @@ def _refuse_unknown(op: Op, attrs: Given, is_tensor: Callable[[Any], bool]) -> N
             error = not_taken(op.name, name, (*op.inputs, *op.types), what)
             if op.types or what == "input":
                 raise error
-            warnings.warn(f"{error}. As in MXNet, it has no effect", stacklevel=caller_level())
+            warn_caller(f"{error}. As in MXNet, it has no effect")
 
 
 def make_function(op: Op, name: str, invoke: Callable[..., Any], module: str) -> Callable[..., Any]:

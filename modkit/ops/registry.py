@@ -11,7 +11,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal, TypedDict, Union, Unpack
 
 import numpy as np
 
@@ -60,8 +60,8 @@ REQUIRED = inspect.Parameter.empty
 
 _RESERVED = ("key", "train")
 
-Given = Mapping[str, Any]
-"""Parsed parameters of a call, by name."""
+Attrs = Mapping[str, Any]
+"""An operator's parsed parameters, by name."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -119,33 +119,33 @@ class Op:
     fn: Callable[..., Any]
     inputs: tuple[str, ...]
     types: Mapping[str, Any]
-    defaults: Given
+    defaults: Attrs
     takes_key: bool
     takes_train: bool
     inert: tuple[str, ...]
     hint: str
     precision: Precision
     params: Callable[..., Mapping[str, Shape]] | None = None
-    when: Mapping[str, Callable[[Given], bool]] = field(default_factory=dict)
+    when: Mapping[str, Callable[[Attrs], bool]] = field(default_factory=dict)
     aux: Sequence[str] = ()
     rewrites: Sequence[str] = ()
-    outputs: Sequence[str] | Callable[[Given], Sequence[str]] = ("output",)
-    visible: int | Callable[[Given], int] | None = None
+    outputs: Sequence[str] | Callable[[Attrs], Sequence[str]] = ("output",)
+    visible: int | Callable[[Attrs], int] | None = None
     variadic: str | None = None
-    names: Callable[[Given], Sequence[str]] | None = None
+    names: Callable[[Attrs], Sequence[str]] | None = None
     same_shape: bool = False
     partial: Callable[..., Any] | None = None
     partial_is_complete: bool = False
     dtypes: Callable[..., Any] | None = None
-    loss: bool | Callable[[Given], bool] = False
+    loss: bool | Callable[[Attrs], bool] = False
     own_gradient: bool = False
     differentiable: bool = True
     elementwise: bool = False
-    channels_last: Callable[[Given], Callable[..., Any] | None] | None = None
+    channels_last: Callable[[Attrs], Callable[..., Any] | None] | None = None
     costly: bool = False
     slow_in_loops: bool = False
     input_init: Mapping[str, str] = field(default_factory=dict)
-    check_values: Callable[[Sequence[Any], Given], None] | None = None
+    check_values: Callable[[Sequence[Any], Attrs], None] | None = None
 
     @functools.cached_property
     def doc(self) -> str:
@@ -157,7 +157,7 @@ class Op:
         """The number of inputs and parameters that have names."""
         return len(self.inputs) + len(self.types)
 
-    def input_names(self, attrs: Given) -> list[str]:
+    def input_names(self, attrs: Attrs) -> list[str]:
         """Names of the tensor inputs that exist for these attributes, auxiliary ones last."""
         if self.names:
             return list(self.names(attrs))
@@ -166,7 +166,7 @@ class Op:
             return fixed + [f"arg{i}" for i in range(int(attrs.get(self.variadic) or 0))]
         return [n for n in self.inputs if self.exists(n, attrs)]
 
-    def is_known(self, _attrs: Given) -> bool:
+    def is_known(self, _attrs: Attrs) -> bool:
         """Whether a node with these attributes, as strings, can be run."""
         return True
 
@@ -179,7 +179,7 @@ class Op:
         """The number of graphs that a node has for the operator to run."""
         return 0
 
-    def check(self, attrs: Given, count: int) -> None:
+    def check(self, attrs: Attrs, count: int) -> None:
         """Check that parsed parameters fit the graphs of a node with ``count`` inputs."""
 
     @property
@@ -187,7 +187,7 @@ class Op:
         """Whether the running program calls Python for this operator."""
         return False
 
-    def own(self, attrs: Given, name: str, stypes: Sequence[str]) -> Mapping[str, Any]:
+    def own(self, attrs: Attrs, name: str, stypes: Sequence[str]) -> Mapping[str, Any]:
         """The attributes for one node of one lowered graph, where running it keeps state.
 
         Args:
@@ -198,7 +198,7 @@ class Op:
         del name, stypes
         return attrs
 
-    def storage(self, attrs: Given, stypes: Sequence[str]) -> Sequence[str] | None:
+    def storage(self, attrs: Attrs, stypes: Sequence[str]) -> Sequence[str] | None:
         """Storage types of the outputs; ``None``: by the rules of `modkit.ops.stype`.
 
         Args:
@@ -208,7 +208,7 @@ class Op:
         del attrs, stypes
         return None
 
-    def renew(self, attrs: Given) -> None:
+    def renew(self, attrs: Attrs) -> None:
         """Set the state that `own` made to that of a new node."""
 
     @property
@@ -216,23 +216,23 @@ class Op:
         """Whether there are auxiliary states for any parameters at all."""
         return bool(self.aux)
 
-    def aux_names(self, _attrs: Given) -> Sequence[str]:
+    def aux_names(self, _attrs: Attrs) -> Sequence[str]:
         """Names of the inputs that are auxiliary states for these parsed attributes."""
         return self.aux
 
-    def is_loss(self, attrs: Given) -> bool:
+    def is_loss(self, attrs: Attrs) -> bool:
         """Whether the operator ignores the cotangents of its outputs."""
         return self.loss(attrs) if callable(self.loss) else self.loss
 
-    def exists(self, name: str, attrs: Given) -> bool:
+    def exists(self, name: str, attrs: Attrs) -> bool:
         """Whether the optional input ``name`` is there for these attributes."""
         return name not in self.when or bool(self.when[name](attrs))
 
-    def output_names(self, attrs: Given) -> Sequence[str]:
+    def output_names(self, attrs: Attrs) -> Sequence[str]:
         """Names of all outputs, hidden ones too: ``("output",)`` for most."""
         return self.outputs(attrs) if callable(self.outputs) else self.outputs
 
-    def visible_outputs(self, attrs: Given) -> int:
+    def visible_outputs(self, attrs: Attrs) -> int:
         """The number of outputs that composition and ``list_outputs`` show."""
         shown = self.visible(attrs) if callable(self.visible) else self.visible
         return len(self.output_names(attrs)) if shown is None else shown
@@ -266,7 +266,7 @@ class Op:
     def call(
         self,
         arrays: Sequence[Any],
-        attrs: Given,
+        attrs: Attrs,
         *,
         key: Any = None,
         train: bool = False,
@@ -360,6 +360,40 @@ def _placed(types: dict[str, Any], name: str, kind: Any, before: str = "") -> di
     return dict([*rest[:at], (name, kind), *rest[at:]])
 
 
+class OpFields(TypedDict, total=False):
+    """The fields of `Op` that have a default, for type checkers; a test compares the two."""
+
+    params: Callable[..., Mapping[str, Shape]] | None
+    when: Mapping[str, Callable[[Attrs], bool]]
+    aux: Sequence[str]
+    rewrites: Sequence[str]
+    outputs: Sequence[str] | Callable[[Attrs], Sequence[str]]
+    visible: int | Callable[[Attrs], int] | None
+    variadic: str | None
+    names: Callable[[Attrs], Sequence[str]] | None
+    same_shape: bool
+    partial: Callable[..., Any] | None
+    partial_is_complete: bool
+    dtypes: Callable[..., Any] | None
+    loss: bool | Callable[[Attrs], bool]
+    own_gradient: bool
+    differentiable: bool
+    elementwise: bool
+    channels_last: Callable[[Attrs], Callable[..., Any] | None] | None
+    costly: bool
+    slow_in_loops: bool
+    input_init: Mapping[str, str]
+    check_values: Callable[[Sequence[Any], Attrs], None] | None
+
+
+class Declared(OpFields, total=False):
+    """The arguments of functions that pass them on to `op`."""
+
+    aliases: Sequence[str]
+    like: Callable[..., Any]
+    inert: Mapping[str, tuple[Any, ...]]
+
+
 def op(
     name: str,
     *,
@@ -369,7 +403,7 @@ def op(
     inert: Mapping[str, tuple[Any, ...]] | None = None,
     hint: str | None = None,
     kind: type[Op] = Op,
-    **schema: Any,
+    **fields: Unpack[OpFields],
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated pure function as an operator.
 
@@ -389,15 +423,15 @@ def op(
             parameter that follows it in MXNet's order.
         hint: the stem of automatic names; default the lower-case name without underscores ahead.
         kind: the class of the entry.
-        schema: fields of `Op` that have a default.
+        fields: see `Op`.
 
     Raises:
         ModkitError: a name is taken.
-        ParameterError: ``schema`` has something else.
+        ParameterError: ``fields`` has something else.
     """
-    optional = Op.__init__.__kwdefaults__ or {}
-    if unknown := [each for each in schema if each not in optional]:
-        raise not_taken(f"op({name!r})", unknown[0], optional, "field")
+    known = OpFields.__annotations__
+    if unknown := [each for each in fields if each not in known]:
+        raise not_taken(f"op({name!r})", unknown[0], known, "field")
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
         if like is not None:
@@ -417,11 +451,11 @@ def op(
         defaults = {p.name: p.default for p in attrs if p.default is not kinds.empty}
         for extra, (annotation, default, *before) in (inert or {}).items():
             types_, defaults[extra] = _placed(types_, extra, annotation, *before), default
-        variadic = schema.get("variadic")
+        variadic = fields.get("variadic")
         if variadic and variadic not in types_:
             types_[variadic], defaults[variadic] = int, 0
         made = fn
-        if not schema.get("differentiable", True):
+        if not fields.get("differentiable", True):
             arrays = (Traced, TracedTuple)
             constants = {"train", *(n for n, t in types_.items() if t not in arrays)}
             made = without_gradient(name, fn, constants)
@@ -436,7 +470,7 @@ def op(
             inert=tuple(inert or {}),
             hint=hint or name.lower().lstrip("_"),
             precision=precision,
-            **schema,
+            **fields,
         )
         for each in (name, *aliases):
             if each in OPS:
@@ -512,14 +546,10 @@ def unary(
     *,
     precision: Precision,
     aliases: Sequence[str] = (),
-    **schema: Any,
+    **fields: Unpack[OpFields],
 ) -> None:
     """Register a table row: an elementwise function of one array."""
-
-    def run(data: Any) -> Any:
-        return fn(data)
-
-    _register_row(run, name, doc, aliases, {"precision": precision, **schema})
+    _register_row(lambda data: fn(data), name, doc, precision, aliases, fields)
 
 
 def binary(
@@ -529,22 +559,19 @@ def binary(
     *,
     precision: Precision,
     aliases: Sequence[str] = (),
-    same_shape: bool = True,
-    **schema: Any,
+    **fields: Unpack[OpFields],
 ) -> None:
     """Register a table row: a function of two arrays, of one shape unless ``same_shape=False``."""
-
-    def run(lhs: Any, rhs: Any) -> Any:
-        return fn(lhs, rhs)
-
-    given = {"precision": precision, "same_shape": same_shape, **schema}
-    _register_row(run, name, doc, aliases, given)
+    _register_row(lambda lhs, rhs: fn(lhs, rhs), name, doc, precision, aliases, fields)
 
 
-def _register_row(run: Any, name: str, doc: str, aliases: Sequence[str], schema: Any) -> None:
+def _register_row(
+    run: Any, name: str, doc: str, precision: Precision, aliases: Sequence[str], fields: OpFields
+) -> None:
     run.__doc__ = doc[0].upper() + doc[1:] + ("" if doc.endswith(".") else ".")
     run.__name__ = name.lstrip("_")
-    op(name, aliases=aliases, **{"same_shape": True, "elementwise": True, **schema})(run)
+    fields = {"same_shape": True, "elementwise": True, **fields}
+    op(name, precision=precision, aliases=aliases, **fields)(run)
 
 
 # ── Reading parameters ──────────────────────────────────────────────────────────────────────

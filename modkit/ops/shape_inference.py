@@ -14,7 +14,7 @@ import numpy as np
 from modkit.errors import DTypeError, ModkitError, ShapeError
 from modkit.interpreter.tracing import jaxpr_for_numpy
 from modkit.ops.partial_shapes import Sizes, complete, known_sizes, merge, plain_sizes
-from modkit.ops.registry import Given, Op, Params, Shape, as_mapping, check_elements
+from modkit.ops.registry import Attrs, Op, Params, Shape, as_mapping, check_elements
 
 _STAND_INS = (5040, 10080)
 """Two sizes, divisible by much, to be tried in place of an unknown one."""
@@ -58,7 +58,7 @@ def refine(
 
 
 def by_rules(
-    op: Op, attrs: Given, ins: tuple[Sizes, ...], outs: tuple[Sizes, ...]
+    op: Op, attrs: Attrs, ins: tuple[Sizes, ...], outs: tuple[Sizes, ...]
 ) -> tuple[tuple[Sizes, ...], tuple[Sizes, ...]]:
     """The shapes that follow by the rules which the operator declares, without tracing it.
 
@@ -76,7 +76,7 @@ def by_rules(
     return ins, outs
 
 
-def has_open_shape(op: Op, attrs: Given) -> bool:
+def has_open_shape(op: Op, attrs: Attrs) -> bool:
     """Whether an operator without inputs leaves sizes of its result to the rest of the graph.
 
     Sizes of 0 and -1 do; which of them stands for an unknown one depends on the caller's
@@ -115,7 +115,7 @@ def _unify(
 
 
 def _fill_params(
-    op: Op, attrs: Given, ins: tuple[Sizes, ...], names: Sequence[str]
+    op: Op, attrs: Attrs, ins: tuple[Sizes, ...], names: Sequence[str]
 ) -> tuple[Sizes, ...]:
     """Shapes of weights from the data's."""
     rule = op.params

@@ -18,7 +18,7 @@ import numpy as np
 from modkit.errors import NotSupportedError
 from modkit.ops.array.indexing import within
 from modkit.ops.array.reduce import reduced_axes
-from modkit.ops.registry import Given, Op
+from modkit.ops.registry import Attrs, Op
 from modkit.ops.stype import CSR, DENSE, ON_VALUES, ROWS, result
 
 
@@ -216,7 +216,7 @@ def _padded(
     return made
 
 
-def picks_rows(op: Op, attrs: Given) -> bool:
+def picks_rows(op: Op, attrs: Attrs) -> bool:
     """Whether the operator looks up rows of a weight whose gradient is to be row-sparse."""
     return op.name == "_contrib_SparseEmbedding" or (
         op.name == "Embedding" and bool(attrs["sparse_grad"])
@@ -238,7 +238,7 @@ def plain_parts(value: Any, count: int) -> Any:
     return jax.vmap(plain)(value) if is_sparse(value) and count > 1 else plain(value)
 
 
-def call(op: Op, arrays: Sequence[Any], attrs: Given) -> Any:
+def call(op: Op, arrays: Sequence[Any], attrs: Attrs) -> Any:
     """An operator's result with sparse inputs; ``None`` where it takes arrays only."""
     if keeps_zeros(op, arrays[0], attrs):
         (x,) = arrays
@@ -276,14 +276,14 @@ def named_rows(data: Any, count: int, factor: bool = False) -> Rows:
     return Rows(ids, ids, count)
 
 
-def keeps_zeros(op: Op, value: Any, attrs: Given) -> bool:
+def keeps_zeros(op: Op, value: Any, attrs: Attrs) -> bool:
     """Whether the operator runs on the stored elements alone: it maps 0 to 0."""
     one = len(op.inputs) == 1 and not op.name.startswith("_scatter")
     known = op.name in ON_VALUES or op.name.endswith("_scalar") or op.name == "clip"
     return one and known and result(op, [value.stype], attrs) != DENSE
 
 
-def by_row(op: Op, ndim: int, attrs: Given) -> bool:
+def by_row(op: Op, ndim: int, attrs: Attrs) -> bool:
     """Whether the operator sums within each row, and keeps a row for it."""
     if op.name not in ("sum", "_square_sum") or not attrs["keepdims"]:
         return False
@@ -293,7 +293,7 @@ def by_row(op: Op, ndim: int, attrs: Given) -> bool:
     return 0 not in reduced_axes(op.name, ndim, attrs["axis"], attrs["exclude"])
 
 
-def _sum(op: Op, x: Any, attrs: Given) -> Any:
+def _sum(op: Op, x: Any, attrs: Attrs) -> Any:
     if isinstance(x, Rows):
         if not by_row(op, x.ndim, attrs):
             return None
@@ -314,7 +314,7 @@ def _segment_sum(terms: Any, at: Any, count: int) -> Any:
     return jax.ops.segment_sum(terms.astype(wide), at, count).astype(terms.dtype)
 
 
-def _dot(x: Any, w: Any, attrs: Given) -> Any:
+def _dot(x: Any, w: Any, attrs: Attrs) -> Any:
     """A csr matrix by a weight, of which it reads the rows of its columns."""
     if not isinstance(x, Csr) or isinstance(w, Csr) or w.ndim != 2 or attrs["transpose_b"]:
         return None

@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from modkit.ops.registry import Given, Op
+from modkit.ops.registry import Attrs, Op
 
 DENSE, CSR, ROWS, UNDEFINED = "default", "csr", "row_sparse", "undefined"
 StypeRule = Callable[[Sequence[str], Mapping[str, Any]], str]
@@ -32,7 +32,7 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
 """For operators with a number, a test of 0 and the number: false where 0 is mapped to 0."""
 
 
-def result(op: Op, stypes: Sequence[str], attrs: Given) -> str:
+def result(op: Op, stypes: Sequence[str], attrs: Attrs) -> str:
     """The storage type of an operator's result from those of its inputs."""
     name = op.name
     if name in ON_VALUES or name == "zeros_like":
@@ -43,56 +43,56 @@ def result(op: Op, stypes: Sequence[str], attrs: Given) -> str:
     return rule(stypes, attrs) if rule else DENSE
 
 
-def _clip(stypes: Sequence[str], attrs: Given) -> str:
+def _clip(stypes: Sequence[str], attrs: Attrs) -> str:
     return stypes[0] if attrs["a_min"] <= 0 <= attrs["a_max"] else DENSE
 
 
-def _sum(stypes: Sequence[str], _attrs: Given) -> str:
+def _sum(stypes: Sequence[str], _attrs: Attrs) -> str:
     """Of arrays that are alike."""
     return stypes[0] if len(set(stypes)) == 1 else DENSE
 
 
-def _product(stypes: Sequence[str], _attrs: Given) -> str:
+def _product(stypes: Sequence[str], _attrs: Attrs) -> str:
     """Of arrays that are alike, or of a sparse and a dense one."""
     kinds = set(stypes) - {DENSE}
     return kinds.pop() if len(kinds) == 1 else DENSE
 
 
-def _scatter_div(stypes: Sequence[str], _attrs: Given) -> str:
+def _scatter_div(stypes: Sequence[str], _attrs: Attrs) -> str:
     return ROWS if stypes[0] == ROWS else DENSE
 
 
-def _times_row(stypes: Sequence[str], _attrs: Given) -> str:
+def _times_row(stypes: Sequence[str], _attrs: Attrs) -> str:
     return CSR if list(stypes) == [CSR, DENSE] else DENSE
 
 
-def _add_n(stypes: Sequence[str], _attrs: Given) -> str:
+def _add_n(stypes: Sequence[str], _attrs: Attrs) -> str:
     return ROWS if set(stypes) == {ROWS} else DENSE
 
 
-def _concat(stypes: Sequence[str], attrs: Given) -> str:
+def _concat(stypes: Sequence[str], attrs: Attrs) -> str:
     return CSR if set(stypes) == {CSR} and attrs["dim"] == 0 else DENSE
 
 
-def _if_csr(stypes: Sequence[str], _attrs: Given) -> str:
+def _if_csr(stypes: Sequence[str], _attrs: Attrs) -> str:
     return CSR if stypes[0] == CSR else DENSE
 
 
-def _slice(stypes: Sequence[str], attrs: Given) -> str:
+def _slice(stypes: Sequence[str], attrs: Attrs) -> str:
     plain = tuple(attrs["step"] or ()) in ((), (None,), (1,))
     return CSR if stypes[0] == CSR and plain else DENSE
 
 
-def _take(stypes: Sequence[str], attrs: Given) -> str:
+def _take(stypes: Sequence[str], attrs: Attrs) -> str:
     return CSR if stypes[0] == CSR and attrs["axis"] == 0 else DENSE
 
 
-def _square_sum(stypes: Sequence[str], attrs: Given) -> str:
+def _square_sum(stypes: Sequence[str], attrs: Attrs) -> str:
     by_row = attrs["axis"] == (1,) and attrs["keepdims"] and not attrs["exclude"]
     return ROWS if stypes[0] == ROWS and by_row else DENSE
 
 
-def _dot(stypes: Sequence[str], attrs: Given) -> str:
+def _dot(stypes: Sequence[str], attrs: Attrs) -> str:
     left, right = stypes
     if attrs.get("forward_stype"):
         return attrs["forward_stype"]

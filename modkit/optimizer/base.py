@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -18,10 +17,10 @@ from modkit.errors import (
     NameNotFoundError,
     NotSupportedError,
     ParameterError,
-    caller_level,
     instance_hint,
     nearest,
     not_taken,
+    warn_caller,
 )
 from modkit.lr_scheduler import LRScheduler
 from modkit.ndarray import NDArray
@@ -211,11 +210,9 @@ class Optimizer:
             self.lr = check_rate(scheduler.base_lr)
             return
         if scheduler.base_lr not in (learning_rate, 0.01):  # 0.01 is the default
-            warnings.warn(
+            warn_caller(
                 f"learning_rate={learning_rate} replaces base_lr={scheduler.base_lr} of the "
-                f"{type(scheduler).__name__}; give only one of them",
-                UserWarning,
-                stacklevel=caller_level(),
+                f"{type(scheduler).__name__}; give only one of them"
             )
         scheduler.base_lr = learning_rate
 
@@ -243,11 +240,9 @@ class Optimizer:
     def _warn_of_float16(self, weight: NDArray) -> None:
         """Warn of float16 weights without float32 copies."""
         if dtype_name(weight.dtype) == "float16" and not self.multi_precision:
-            warnings.warn(
+            warn_caller(
                 f"{type(self).__name__}: got a float16 weight and multi_precision=False: updates "
-                "smaller than its rounding are lost; multi_precision=True keeps a float32 copy",
-                UserWarning,
-                stacklevel=caller_level(),
+                "smaller than its rounding are lost; multi_precision=True keeps a float32 copy"
             )
 
     def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:

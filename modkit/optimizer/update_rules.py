@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -12,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from modkit.errors import NotSupportedError, ParameterError, ShapeError
+from modkit.errors import NotSupportedError, ParameterError, ShapeError, warn_caller
 from modkit.ndarray import NDArray, from_jax
 from modkit.ndarray.sparse_updates import rows_at, write_rows
 from modkit.ndarray.storage import Cell, LateCell, x64_for
@@ -557,12 +556,10 @@ def _shapes(state: Any) -> str:
 def _has_builtin_update(klass: type[RuleOptimizer]) -> bool:
     """Whether no method of the eager update is overridden outside of modkit."""
     if _is_own(klass, "update") and klass.direct and not _is_own(klass, "update_multi_precision"):
-        warnings.warn(
+        warn_caller(
             f"{klass.__name__}.update is called by programs only, not by modules and updaters: "
             "those of this optimizer call _update_impl, as in MXNet 1.9.1; override that, or "
-            "update_multi_precision",
-            UserWarning,
-            stacklevel=2,
+            "update_multi_precision"
         )
     names = _EAGER if klass.direct else ("update", *_EAGER)
     return not any(_is_own(klass, name) for name in names)

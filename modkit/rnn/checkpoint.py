@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from modkit.callback.functions import EpochEnd, every_epochs
 from modkit.checkpoint import load_checkpoint, save_checkpoint
+from modkit.errors import warn_caller
 from modkit.ndarray import NDArray
 from modkit.rnn.base import BaseRNNCell
 from modkit.symbol import Symbol, Variable
@@ -41,7 +41,7 @@ def rnn_unroll(
     Returns:
         The outputs, and the final states.
     """
-    warnings.warn("rnn_unroll is the old form of cell.unroll; call that", stacklevel=2)
+    warn_caller("rnn_unroll is the old form of cell.unroll; call that")
     if inputs is None:
         inputs = [Variable(f"{input_prefix}t{i}_data") for i in range(length)]
     return cell.unroll(length, inputs, begin_state, layout)

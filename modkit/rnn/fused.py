@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from modkit.errors import ParameterError
+from modkit.errors import ParameterError, warn_caller
 from modkit.initializer import FusedRNN
 from modkit.initializer.rnn import GATE_NAMES, gate_shapes, gate_shapes_of
 from modkit.ndarray import NDArray, concatenate
@@ -120,10 +119,9 @@ class FusedRNNCell(BaseRNNCell):
         whole: Any = arrange(length, inputs, layout, merge=True)
         swapped = layout.find("T") == 1
         if swapped:
-            warnings.warn(
+            warn_caller(
                 f"FusedRNNCell: layout {layout} is transposed to TNC and back; TNC data avoid "
-                "the transposes",
-                stacklevel=3,
+                "the transposes"
             )
             whole = compose("swapaxes", whole, dim1=0, dim2=1)
         states = self.begin_state() if states is None else states

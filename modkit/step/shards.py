@@ -16,7 +16,7 @@ from modkit.compile.memo import made_once
 from modkit.errors import NotSupportedError
 from modkit.kvstore.workers import Workers
 from modkit.ndarray import NDArray
-from modkit.ndarray.storage import AnyCell, Cell, View, x64_for
+from modkit.ndarray.storage import AnyCell, Cell, View, copy_of, x64_for
 from modkit.ops.nn.batch_norm import REPLICAS, WORKERS
 from modkit.ops.sparse_values import Rows, plain
 from modkit.optimizer.update_rules import TreeRule
@@ -142,7 +142,7 @@ class Shards:
         parts = flat.reshape(self.count, -1)[self._own]
         with x64_for(whole.dtype):
             placed = self._home.store(parts) if self._rows else self._home.share(parts[0])
-            return jax.device_put(placed, placed.sharding, may_alias=False)
+            return copy_of(placed)
 
     def whole(self, stored: jax.Array, shape: tuple[int, ...]) -> jax.Array:
         """The array of these parts, on the first device; all workers make this call."""

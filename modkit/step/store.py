@@ -13,7 +13,7 @@ import numpy as np
 
 from modkit.errors import NotReadyError
 from modkit.ndarray import NDArray
-from modkit.ndarray.storage import AnyCell, Change, Pending, aval_of, under_way, x64_for
+from modkit.ndarray.storage import AnyCell, Change, Pending, aval_of, copy_of, under_way, x64_for
 from modkit.ops.sparse_values import Rows
 from modkit.signals import DeferredSignals
 from modkit.step.placement import Placement
@@ -97,17 +97,15 @@ class Store:
 
     def logical(self, slot: Slot) -> AnyCell:
         """A parameter as one array: the mean of the replicas' own, where they train apart."""
-        return slot if self.home.count == 1 else Window(slot, None)
+        return self.part(slot, None)
 
-    def part(self, slot: Slot, index: int) -> AnyCell:
-        """A parameter as one replica reads it: its own, where they train apart."""
+    def part(self, slot: Slot, index: int | None) -> AnyCell:
+        """A parameter as one replica reads it: its own, where they train apart; see `Window`."""
         return slot if self.home.count == 1 else Window(slot, index)
 
-    def stored(self, name: str, value: Any) -> jax.Array:
-        """Storage for a parameter, from its logical value."""
-        return self._stored(name, value, self.apart)
-
-    def _stored(self, name: str, value: Any, apart: bool) -> jax.Array:
+    def stored(self, name: str, value: Any, apart: bool | None = None) -> jax.Array:
+        """Storage for a parameter, from its logical value; ``apart`` as `Store.apart`."""
+        apart = self.apart if apart is None else apart
         home = self.home.at(name)
         with x64_for(value.dtype):
             return home.split(value, -1) if apart else home.share(value)
@@ -122,7 +120,7 @@ class Store:
                 return
             self.run()
             values = {name: self.logical(slot).get() for name, slot in self.params.items()}
-            made = {name: self._stored(name, value, apart) for name, value in values.items()}
+            made = {name: self.stored(name, value, apart) for name, value in values.items()}
             with DeferredSignals():  # all of them or, after a failure above, none
                 self.apart = apart
                 for name, value in made.items():
@@ -391,14 +389,13 @@ class Slot(AnyCell):
         """A copy, to be donated."""
         del taker
         with self.store.lock:
-            value = self.peek()
-            return jax.device_put(value, value.sharding, may_alias=False)
+            return copy_of(self.peek())
 
     def copy_in(self, values: Arrays) -> None:
         """Replace the value by a copy in a dictionary of the values to donate."""
         value = values.get(self.name)
         if value is not None:
-            values[self.name] = jax.device_put(value, value.sharding, may_alias=False)
+            values[self.name] = copy_of(value)
 
     def set(self, value: jax.Array, *, aliased: bool = False) -> None:
         """Replace the value."""
@@ -423,6 +420,16 @@ class Slot(AnyCell):
         return self.field not in self.store.work and self._present() is value
 
 
+def _delegated(name: str) -> Any:
+    """The method of a `Delegate` that calls the other cell's, under the lock."""
+
+    def method(self: Delegate, *args: Any, **kwargs: Any) -> Any:
+        with self.lock:
+            return getattr(self._present(), name)(*args, **kwargs)
+
+    return method
+
+
 class Delegate(AnyCell):
     """A cell that stands for another one, which may change."""
 
@@ -437,35 +444,8 @@ class Delegate(AnyCell):
         """Held while the other cell is found and read or written."""
         raise NotImplementedError
 
-    def peek(self) -> jax.Array:
-        """See `AnyCell.peek`."""
-        with self.lock:
-            return self._present().peek()
-
-    def get(self) -> jax.Array:
-        """See `AnyCell.get`."""
-        with self.lock:
-            return self._present().get()
-
-    def snapshot(self, reader: Pending) -> jax.Array:
-        """See `AnyCell.snapshot`."""
-        with self.lock:
-            return self._present().snapshot(reader)
-
-    def take(self, taker: Pending | None = None) -> jax.Array:
-        """See `AnyCell.take`."""
-        with self.lock:
-            return self._present().take(taker)
-
-    def set(self, value: Any, *, aliased: bool = False) -> None:
-        """See `AnyCell.set`."""
-        with self.lock:
-            self._present().set(value, aliased=aliased)
-
-    def edit(self, change: Change, *, aliased: bool = False) -> None:
-        """See `AnyCell.edit`."""
-        with self.lock:
-            self._present().edit(change, aliased=aliased)
+    peek, get, snapshot = map(_delegated, ("peek", "get", "snapshot"))
+    take, set, edit = map(_delegated, ("take", "set", "edit"))
 
     def holds(self, value: Any) -> bool:
         """See `AnyCell.holds`."""
@@ -525,6 +505,4 @@ class StateSlot(Slot):
     def copy_in(self, values: Arrays) -> None:
         """See `Slot.copy_in`."""
         if self.name in values:
-            value = jax.tree.leaves(values[self.name])[self.index]
-            copy = jax.device_put(value, value.sharding, may_alias=False)
-            self._replace(values, copy)
+            self._replace(values, copy_of(jax.tree.leaves(values[self.name])[self.index]))

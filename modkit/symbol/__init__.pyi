@@ -3252,17 +3252,17 @@ def zeros_like(
 class contrib:
     """Operators of ``contrib``."""
 
-    cond = staticmethod(_cond)
-
-    foreach = staticmethod(_foreach)
-
-    while_loop = staticmethod(_while_loop)
-
     adamw_update = staticmethod(_adamw_update)
 
     mp_adamw_update = staticmethod(_mp_adamw_update)
 
     rand_zipfian = staticmethod(_rand_zipfian)
+
+    cond = staticmethod(_cond)
+
+    foreach = staticmethod(_foreach)
+
+    while_loop = staticmethod(_while_loop)
 
     @staticmethod
     def AdaptiveAvgPooling2D(

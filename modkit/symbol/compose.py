@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from modkit.attribute import AttrScope
-from modkit.errors import ParameterError, nearest
+from modkit.errors import ParameterError, nearest, warn_caller
 from modkit.name import NameManager
 from modkit.ops.frontend import bind_call, named_after
 from modkit.ops.registry import Op
@@ -107,11 +106,9 @@ def _without_symbols(
     """The keywords that are no symbols: MXNet ignores symbols at operators without inputs."""
     kept = {n: v for n, v in kwargs.items() if not is_symbol(v)}
     if dropped := [n for n in kwargs if n not in kept]:
-        warnings.warn(
+        warn_caller(
             f"{op.name}: takes no inputs, so the symbols {', '.join(dropped)} do not enter the "
-            "graph (as in MXNet)",
-            UserWarning,
-            stacklevel=2,
+            "graph (as in MXNet)"
         )
     return kept
 

@@ -16,7 +16,7 @@ from jax import lax
 from modkit.errors import DTypeError, ParameterError, ShapeError
 from modkit.ops import dtype_inference, loops
 from modkit.ops.partial_shapes import Rule, Sizes, common, merge
-from modkit.ops.registry import Given, Op, Size, numbered, op
+from modkit.ops.registry import Attrs, Op, OpFields, Size, numbered, op
 from modkit.symbol.graph import Graph
 from modkit.symbol.graph_inference import infer_dtypes, infer_shapes
 
@@ -95,15 +95,15 @@ class ControlFlow(Op):
         rules = {"partial": self.shapes, "dtypes": self.element_types}
         super().__init__(**{**fields, **rules, "takes_key": True, "takes_train": True})
 
-    def wires(self, attrs: Given, count: int) -> list[Wires]:
+    def wires(self, attrs: Attrs, count: int) -> list[Wires]:
         """The ties of the bodies, from the parameters and the number of inputs."""
         raise NotImplementedError
 
-    def check_locations(self, attrs: Given, count: int) -> None:
+    def check_locations(self, attrs: Attrs, count: int) -> None:
         """Check the parameters that list positions."""
         raise NotImplementedError
 
-    def run(self, parts: Sequence[Body], attrs: Given, kept: Places, key: Any) -> Any:
+    def run(self, parts: Sequence[Body], attrs: Attrs, kept: Places, key: Any) -> Any:
         """Outputs and new auxiliary states; ``kept`` are those before."""
         raise NotImplementedError
 
@@ -118,12 +118,12 @@ class ControlFlow(Op):
         """See `Op.bodies`."""
         return len(self.body_names)
 
-    def wired(self, attrs: Given) -> list[tuple[Any, Wires]]:
+    def wired(self, attrs: Attrs) -> list[tuple[Any, Wires]]:
         """The bodies with their ties."""
         wires = self.wires(attrs, self._count_inputs(attrs))
         return list(zip(attrs["bodies"], wires, strict=True))
 
-    def shapes(self, ins: list[Sizes], outs: list[Sizes], attrs: Given) -> Rule:
+    def shapes(self, ins: list[Sizes], outs: list[Sizes], attrs: Attrs) -> Rule:
         """The rule of shapes: what is known goes through the bodies and back, until it stays."""
         table, before = [*ins, *outs], None
         wired, names = self.wired(attrs), [*self.input_names(attrs), *self.output_names(attrs)]
@@ -137,7 +137,7 @@ class ControlFlow(Op):
                 _through(_graph(body), wires, table, names, length or (0,))
         return table[: len(ins)], table[len(ins) :]
 
-    def element_types(self, ins: Sequence[str | None], attrs: Given) -> Any:
+    def element_types(self, ins: Sequence[str | None], attrs: Attrs) -> Any:
         """The rule of element types, through the bodies."""
         table, before = [*ins, *[None] * attrs["num_outputs"]], None
         wired, names = self.wired(attrs), [*self.input_names(attrs), *self.output_names(attrs)]
@@ -153,7 +153,7 @@ class ControlFlow(Op):
                     table[tie.place] = dtype_inference.merge(old, dtype, name)
         return table[: len(ins)], table[len(ins) :]
 
-    def _count_inputs(self, attrs: Given) -> int:
+    def _count_inputs(self, attrs: Attrs) -> int:
         if "bodies" not in attrs:
             raise ParameterError(
                 f"{self.name}: got no graphs to run; make it by sym.contrib.foreach, while_loop or "
@@ -161,7 +161,7 @@ class ControlFlow(Op):
             )
         return attrs["num_args"] - self.bodies
 
-    def _written(self, attrs: Given) -> list[int]:
+    def _written(self, attrs: Attrs) -> list[int]:
         """Inputs of the node that feed auxiliary states of a body, by number."""
         found = {}
         for body, wires in self.wired(attrs):
@@ -177,7 +177,7 @@ class ControlFlow(Op):
         """True: bodies may write to auxiliary states."""
         return True
 
-    def input_names(self, attrs: Given) -> list[str]:
+    def input_names(self, attrs: Attrs) -> list[str]:
         """Names of the variables of the bodies that the inputs feed."""
         names = [f"arg{i}" for i in range(self._count_inputs(attrs))]
         for body, wires in self.wired(attrs):
@@ -185,12 +185,12 @@ class ControlFlow(Op):
                 names[tie.place] = variable.name
         return names
 
-    def aux_names(self, attrs: Given) -> Sequence[str]:
+    def aux_names(self, attrs: Attrs) -> Sequence[str]:
         """Names of the inputs that feed auxiliary states of a body."""
         names = self.input_names(attrs)
         return [names[place] for place in self._written(attrs)]
 
-    def check(self, attrs: Given, count: int) -> None:
+    def check(self, attrs: Attrs, count: int) -> None:
         """Check that the parameters fit the bodies.
 
         Args:
@@ -219,7 +219,7 @@ class ControlFlow(Op):
     def call(
         self,
         arrays: Sequence[Any],
-        attrs: Given,
+        attrs: Attrs,
         *,
         key: Any = None,
         train: bool = False,
@@ -273,7 +273,7 @@ class Foreach(ControlFlow):
 
     body_names = ("body",)
 
-    def wires(self, attrs: Given, count: int) -> list[Wires]:
+    def wires(self, attrs: Attrs, count: int) -> list[Wires]:
         """See `ControlFlow.wires`."""
         rows, states = attrs["in_data_locs"], attrs["in_state_locs"]
         found = [*rows, *states, *attrs["remain_locs"]]
@@ -281,7 +281,7 @@ class Foreach(ControlFlow):
         made = _results(attrs, count, range(len(rows), len(rows) + len(states)))
         return [Wires(tuple(ties[at] for at in sorted(ties)), made)]
 
-    def check_locations(self, attrs: Given, count: int) -> None:
+    def check_locations(self, attrs: Attrs, count: int) -> None:
         """See `ControlFlow.check_locations`."""
         found = [*attrs["in_data_locs"], *attrs["in_state_locs"], *attrs["remain_locs"]]
         (body,) = attrs["bodies"]
@@ -294,7 +294,7 @@ class Foreach(ControlFlow):
             raise ParameterError("_foreach: got no data, expected one array or more to loop over")
         _check_heads(attrs, body, attrs["num_out_data"] + len(attrs["in_state_locs"]))
 
-    def run(self, parts: Sequence[Body], attrs: Given, kept: Places, key: Any) -> Any:
+    def run(self, parts: Sequence[Body], attrs: Attrs, kept: Places, key: Any) -> Any:
         """See `ControlFlow.run`."""
         (body,) = parts
         count, outputs = len(attrs["in_data_locs"]), attrs["num_out_data"]
@@ -321,7 +321,7 @@ class WhileLoop(ControlFlow):
 
     body_names = ("cond", "func")
 
-    def wires(self, attrs: Given, count: int) -> list[Wires]:
+    def wires(self, attrs: Attrs, count: int) -> list[Wires]:
         """See `ControlFlow.wires`."""
         test, body = attrs["cond_input_locs"], attrs["func_input_locs"]
         states = [body[at] for at in attrs["func_var_locs"]]
@@ -330,7 +330,7 @@ class WhileLoop(ControlFlow):
             Wires(tuple(map(Tie, body)), _results(attrs, count, states)),
         ]
 
-    def check_locations(self, attrs: Given, count: int) -> None:
+    def check_locations(self, attrs: Attrs, count: int) -> None:
         """See `ControlFlow.check_locations`."""
         test, body = attrs["bodies"]
         _check_locations("cond_input_locs", attrs, test, count)
@@ -344,7 +344,7 @@ class WhileLoop(ControlFlow):
         self._check_condition(test)
         _check_heads(attrs, body, attrs["num_out_data"] + len(states))
 
-    def run(self, parts: Sequence[Body], attrs: Given, kept: Places, key: Any) -> Any:
+    def run(self, parts: Sequence[Body], attrs: Attrs, kept: Places, key: Any) -> Any:
         """A scan over the greatest number of steps, of which those after the end do nothing.
 
         So it has a gradient, which `lax.while_loop` has not.
@@ -383,14 +383,14 @@ class Cond(ControlFlow):
 
     body_names = ("cond", "then", "else")
 
-    def wires(self, attrs: Given, count: int) -> list[Wires]:
+    def wires(self, attrs: Attrs, count: int) -> list[Wires]:
         """See `ControlFlow.wires`."""
         made = tuple((Tie(count + i),) for i in range(attrs["num_outputs"]))
         locations = (attrs[f"{name}_input_locs"] for name in ("cond", "then", "else"))
         heads = (((),), made, made)
         return [Wires(tuple(map(Tie, at)), h) for at, h in zip(locations, heads, strict=True)]
 
-    def check_locations(self, attrs: Given, count: int) -> None:
+    def check_locations(self, attrs: Attrs, count: int) -> None:
         """See `ControlFlow.check_locations`."""
         for name, body in zip(("cond", "then", "else"), attrs["bodies"], strict=True):
             _check_locations(f"{name}_input_locs", attrs, body, count)
@@ -399,7 +399,7 @@ class Cond(ControlFlow):
         for body in branches:
             _check_heads(attrs, body, attrs["num_outputs"])
 
-    def run(self, parts: Sequence[Body], attrs: Given, kept: Places, key: Any) -> Any:
+    def run(self, parts: Sequence[Body], attrs: Attrs, kept: Places, key: Any) -> Any:
         """See `ControlFlow.run`."""
         del attrs
         test, *branches = parts
@@ -416,14 +416,14 @@ class Cond(ControlFlow):
         return lax.cond(_truth(said), then, other, kept)
 
 
-def _results(attrs: Given, count: int, states: Sequence[int]) -> tuple[tuple[Tie, ...], ...]:
+def _results(attrs: Attrs, count: int, states: Sequence[int]) -> tuple[tuple[Tie, ...], ...]:
     """The ties of a loop's outputs and new states."""
     outputs = count + attrs["num_out_data"]
     rows = [(Tie(i, row=True),) for i in range(count, outputs)]
     return (*rows, *((Tie(outputs + i), Tie(at)) for i, at in enumerate(states)))
 
 
-def _check_locations(name: str, attrs: Given, body: Graph, count: int) -> None:
+def _check_locations(name: str, attrs: Attrs, body: Graph, count: int) -> None:
     found = attrs[name]
     if len(found) != len(body.inputs) or any(not 0 <= at < count for at in found):
         raise ParameterError(
@@ -432,7 +432,7 @@ def _check_locations(name: str, attrs: Given, body: Graph, count: int) -> None:
         )
 
 
-def _check_heads(attrs: Given, body: Graph, expected: int) -> None:
+def _check_heads(attrs: Attrs, body: Graph, expected: int) -> None:
     if not len(body.heads) == expected == attrs["num_outputs"]:
         raise ParameterError(
             f"got num_outputs={attrs['num_outputs']} and a subgraph of {len(body.heads)} outputs, "
@@ -465,15 +465,15 @@ def _truth(value: jax.Array) -> jax.Array:
     return value.reshape(()) != 0
 
 
-_SCHEMA = {
-    "precision": "float32",  # products in the bodies have the compute type
+_PRECISION = "float32"  # products in the bodies have the compute type
+_FIELDS: OpFields = {
     "outputs": lambda attrs: numbered(attrs["num_outputs"]),
     "partial_is_complete": True,
     "costly": True,
 }
 
 
-@op("_foreach", kind=Foreach, hint="_foreach", **_SCHEMA)
+@op("_foreach", precision=_PRECISION, kind=Foreach, hint="_foreach", **_FIELDS)
 def _foreach(
     *,
     num_args: int,
@@ -486,7 +486,7 @@ def _foreach(
     """A body over the rows of arrays, from the first to the last, by ``lax.scan``."""
 
 
-@op("_while_loop", kind=WhileLoop, hint="_while_loop", **_SCHEMA)
+@op("_while_loop", precision=_PRECISION, kind=WhileLoop, hint="_while_loop", **_FIELDS)
 def _while_loop(
     *,
     num_args: int,
@@ -500,7 +500,7 @@ def _while_loop(
     """A body as long as a condition holds, at most ``max_iterations`` times."""
 
 
-@op("_cond", kind=Cond, hint="_cond", **_SCHEMA)
+@op("_cond", precision=_PRECISION, kind=Cond, hint="_cond", **_FIELDS)
 def _cond(
     *,
     num_args: int,

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import operator
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
 
-from modkit.errors import DTypeError, NameNotFoundError, ParameterError, ShapeError, nearest
+from modkit.errors import (
+    DTypeError,
+    NameNotFoundError,
+    ParameterError,
+    ShapeError,
+    nearest,
+    warn_caller,
+)
 from modkit.ops.partial_shapes import Sizes, complete
 from modkit.ops.registry import dtype_name
 from modkit.symbol.graph import Graph
@@ -30,17 +36,9 @@ def infer_shape(
         facts = infer_shapes(graph, known)
     except ShapeError as error:
         raise ShapeError(f"infer_shape: {error}. Given: {known or 'nothing'}") from error
-    found = facts.of(graph.arguments), facts.heads, facts.of(graph.auxiliary)
-    if partial or facts.all(complete):
-        return tuple([shown_shape(s) for s in each] for each in found)  # type: ignore[return-value]
-    unknown = [
-        f"{n.name}: {shown_shape(s)}"
-        for n, s in zip(graph.arguments, found[0], strict=True)
-        if not complete(s)
-    ]
     mark = "-1" if is_np_shape() else "0"
-    _warn_undecided("shape", unknown, f"a {mark} is a size that is not known; ")
-    return None, None, None
+    hint = f"a {mark} is a size that is not known; "
+    return _decided("shape", graph, facts, shown_shape, complete, hint, partial)
 
 
 def infer_type(
@@ -53,22 +51,24 @@ def infer_type(
         facts = infer_dtypes(graph, known)
     except DTypeError as error:
         raise DTypeError(f"infer_type: {error}. Given: {known or 'nothing'}") from error
+    return _decided("type", graph, facts, _as_type, bool, "", partial)
+
+
+def _decided(
+    what: str, graph: Graph, facts: Any, shown: Callable[[Any], Any], known: Callable[[Any], bool],
+    hint: str, partial: bool,
+) -> Inferred:  # fmt: skip
+    """The facts as users see them; all ``None``, with a warning, if some have to be given."""
     found = facts.of(graph.arguments), facts.heads, facts.of(graph.auxiliary)
-    if partial or facts.all(bool):
-        return tuple([_as_type(t) for t in each] for each in found)  # type: ignore[return-value]
-    unknown = [f"{n.name}: {t}" for n, t in zip(graph.arguments, found[0], strict=True) if not t]
-    _warn_undecided("type", unknown, "")
-    return None, None, None
-
-
-def _warn_undecided(what: str, unknown: list[str], hint: str) -> None:
-    lines = "".join(f"\n\t{each}" for each in unknown)
-    warnings.warn(
+    if partial or facts.all(known):
+        return tuple([shown(fact) for fact in each] for each in found)  # type: ignore[return-value]
+    names = [n.name for n in graph.arguments]
+    unknown = [(n, shown(f)) for n, f in zip(names, found[0], strict=True) if not known(f)]
+    warn_caller(
         f"the {what} of these arguments does not follow from what is given ({hint}give them too):"
-        f"{lines}",
-        UserWarning,
-        stacklevel=4,
+        + "".join(f"\n\t{name}: {fact}" for name, fact in unknown)
     )
+    return None, None, None
 
 
 def _by_name(

@@ -228,13 +228,12 @@ class Lowered:
         order = post_order(first, lambda i: readers.get(i, ()))
         return tuple(i for i in order if i in self._sharing)
 
-    def reached(self, wrt: Container[str]) -> list[bool]:
-        """For each node, whether it depends on one of these variables."""
+    def reached(self, wrt: Container[str], *, past_losses: bool = True) -> list[bool]:
+        """For each node, whether a path leads to it from these variables, perhaps past losses."""
         found: list[bool] = []
         for step in self.steps:
-            found.append(
-                step.name in wrt if step.op is None else any(found[a] for a, _ in step.inputs)
-            )
+            inputs = step.inputs if past_losses or not step.is_loss else ()
+            found.append(step.name in wrt if step.op is None else any(found[a] for a, _ in inputs))
         return found
 
     def run(
@@ -343,10 +342,7 @@ class Lowered:
         """
         if all(self.loss_heads):
             return (False,) * len(self.loss_heads)
-        reached: list[bool] = []
-        for step in self.steps:
-            inputs = () if step.is_loss else step.inputs
-            reached.append(any(reached[i] for i, _ in inputs) or (not step.op and step.name in wrt))
+        reached = self.reached(wrt, past_losses=False)
         return tuple(reached[i] for i, _ in self.heads)
 
     def ignores_head(self, index: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from modkit.ops.random.functions import RandomFunctions
+from modkit.ops.random.frontend import RandomFunctions
 from modkit.ops.registry import get_op
 from modkit.symbol.symbol import Symbol, invoke
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import html
 import os
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +13,8 @@ from modkit.errors import (
     NameNotFoundError,
     NotSupportedError,
     ParameterError,
-    caller_level,
     nearest,
+    warn_caller,
 )
 from modkit.files import atomic_write
 from modkit.handles import handle_of, owner_of
@@ -431,7 +430,7 @@ class Symbol(Fluent):
             raise ParameterError(f"backend: got {backend!r}, expected a name such as 'MKLDNN'")
         if backend not in BACKENDS:
             text = f"optimize_for: got backend {backend!r}, expected one of {BACKENDS}"
-            warnings.warn(f"{text}; the symbol stays as it is", stacklevel=caller_level())
+            warn_caller(f"{text}; the symbol stays as it is")
         return self
 
 

@@ -107,9 +107,7 @@ def assert_almost_equal(
         use_broadcast: accept different shapes that broadcast.
         mismatches: number of elements in the message; only the first number is used.
     """
-    if not use_broadcast:
-        checkShapes(a, b)
-    if almost_equal(a, b, rtol, atol, equal_nan):
+    if almost_equal(a, b, rtol, atol, equal_nan, use_broadcast):
         return
     rtol, atol = get_tols(a, b, rtol, atol)
     raise AssertionError(_message(_host(a), _host(b), rtol, atol, names, equal_nan, mismatches))

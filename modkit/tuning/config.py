@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from modkit.errors import ParameterError
 from modkit.ops.registry import Op
 from modkit.tuning.allocator import SMALL, fill_holes, give_back, keep_pages
 from modkit.tuning.cpu.forms import FORMS
 from modkit.tuning.in_flight import one_in_flight
 from modkit.tuning.xla_options import options_for
-
-VARIABLE = "MODKIT_TUNING"
-"""``on`` is the default; ``off`` runs without; else the pieces that are on: ``xla,forms``."""
-
-PIECES = ("allocator", "turns", "xla", "forms", "loops")
+from modkit.tuning_switch import active_pieces
 
 _LONG_S = 1.0
 """Compilations that take longer leave much memory: 70,000 free blocks after ResNet-50."""
@@ -27,7 +21,7 @@ class Tuning:
     """The active pieces of the tuning. Without its piece, a method changes nothing.
 
     Args:
-        pieces: those of `PIECES` that are on.
+        pieces: those that are on; see `modkit.tuning_switch`.
     """
 
     def __init__(self, pieces: frozenset[str]):
@@ -92,15 +86,6 @@ def current() -> Tuning:
     """The tuning of this process, chosen by the environment at the first call.
 
     Raises:
-        ParameterError: the variable has an unknown word.
+        ParameterError: ``MODKIT_TUNING`` has an unknown word.
     """
-    wanted = os.environ.get(VARIABLE, "").strip().lower() or "on"
-    if wanted in ("on", "off"):
-        return Tuning(frozenset(PIECES if wanted == "on" else ()))
-    pieces = frozenset(word.strip() for word in wanted.split(","))
-    if unknown := pieces.difference(PIECES):
-        raise ParameterError(
-            f"{VARIABLE}: got {', '.join(sorted(unknown))!r}, expected 'on', 'off', or some of "
-            f"{', '.join(PIECES)} with commas between"
-        )
-    return Tuning(pieces)
+    return Tuning(active_pieces())

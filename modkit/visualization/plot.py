@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from modkit.errors import ModkitError
+from modkit.errors import ModkitError, warn_caller
 from modkit.lazy import install
 from modkit.symbol import Symbol
 from modkit.symbol.graph import Node, entry_name
@@ -99,11 +98,10 @@ def _is_weight(node: Node) -> bool:
 def _warn_of_repeated(nodes: Sequence[Node]) -> None:
     repeated = [n for n, count in Counter(node.name for node in nodes).items() if count > 1]
     if repeated:
-        warnings.warn(
+        warn_caller(
             "There are multiple variables with the same name in your graph; they are drawn as one, "
             f"perhaps in a circle. Repeated names: {','.join(repeated)}",
             RuntimeWarning,
-            stacklevel=3,
         )
 
 

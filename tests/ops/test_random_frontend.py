@@ -8,7 +8,7 @@ import pytest
 
 from modkit.errors import ParameterError
 from modkit.ops.random.distributions import DISTRIBUTIONS
-from modkit.ops.random.functions import RandomFunctions
+from modkit.ops.random.frontend import RandomFunctions
 
 
 class Tensor(str):

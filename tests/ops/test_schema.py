@@ -2,13 +2,14 @@
 
 import json
 import re
+import typing
 from typing import Any
 
 import pytest
 from case import RECORDED
 
 import modkit.ops  # noqa: F401 - registers every operator
-from modkit.ops.registry import OPS, Op, parse_value
+from modkit.ops.registry import OPS, Op, OpFields, parse_value
 
 REFERENCE: dict[str, dict[str, Any]] = json.loads((RECORDED / "schema.json").read_text())
 GROUPS = {name: group for group in REFERENCE.values() for name in group["names"]}
@@ -36,6 +37,12 @@ def _is_tensor(kind: str) -> bool:
 
 def _arguments(op: Op) -> dict[str, str]:
     return {} if op.name in WRONG_IN_REFERENCE else dict(GROUPS[op.name]["arguments"])
+
+
+def test_type_checkers_see_every_field() -> None:
+    """The arguments of `op` are the fields of an entry that have a default, with their types."""
+    of_entries, of_arguments = typing.get_type_hints(Op), typing.get_type_hints(OpFields)
+    assert of_arguments == {name: of_entries[name] for name in Op.__init__.__kwdefaults__}
 
 
 @operators

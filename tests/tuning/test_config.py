@@ -7,21 +7,22 @@ from modkit.errors import ParameterError
 from modkit.ops.registry import OPS
 from modkit.tuning import config
 from modkit.tuning.cpu.forms import FORMS
+from modkit.tuning_switch import PIECES, VARIABLE
 from tests.fresh import answer
 
 
 @pytest.mark.parametrize(
     ("word", "pieces"),
-    [("", config.PIECES), ("on", config.PIECES), ("off", ()), ("OFF", ()), ("xla", ["xla"]),
+    [("", PIECES), ("on", PIECES), ("off", ()), ("OFF", ()), ("xla", ["xla"]),
      ("xla, forms", ["xla", "forms"])],
 )  # fmt: skip
 def test_words(word, pieces, monkeypatch):
-    monkeypatch.setenv(config.VARIABLE, word)
+    monkeypatch.setenv(VARIABLE, word)
     assert config.current.__wrapped__().pieces == set(pieces)
 
 
 def test_a_wrong_word(monkeypatch):
-    monkeypatch.setenv(config.VARIABLE, "forms,heap")
+    monkeypatch.setenv(VARIABLE, "forms,heap")
     with pytest.raises(ParameterError, match="MODKIT_TUNING: got 'heap', expected 'on', 'off'"):
         config.current.__wrapped__()
 
@@ -33,7 +34,7 @@ def test_forms_are_of_operators():
 
 
 @pytest.mark.parametrize(
-    ("pieces", "seconds", "times"), [(config.PIECES, 9, 1), (config.PIECES, 0.1, 0), ((), 9, 0)]
+    ("pieces", "seconds", "times"), [(PIECES, 9, 1), (PIECES, 0.1, 0), ((), 9, 0)]
 )
 def test_memory_of_long_compilations_goes_back(pieces, seconds, times, monkeypatch):
     given = []

@@ -20,7 +20,7 @@ import numpy as np
 
 from modkit.compat.shims import functions
 from modkit.compat.shims.tables import METHODS, MODULES, NAMES
-from modkit.errors import caller_level
+from modkit.errors import warn_caller
 
 _RAGGED = "inhomogeneous"
 _NO_COPY = "Unable to avoid copy"
@@ -164,7 +164,7 @@ def _warning_caller(make: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         warnings.simplefilter("always")
         result = make(*args, **kwargs)
     for each in seen:
-        warnings.warn(each.message, stacklevel=caller_level())
+        warn_caller(each.message)
     return result
 
 

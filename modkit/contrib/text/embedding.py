@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,7 +11,7 @@ import numpy as np
 
 from modkit import registry
 from modkit.contrib.text.vocab import Vocabulary
-from modkit.errors import FileFormatError, NameNotFoundError, ParameterError, nearest
+from modkit.errors import FileFormatError, NameNotFoundError, ParameterError, nearest, warn_caller
 from modkit.ndarray import NDArray, array, zeros
 
 Vector = Callable[..., NDArray]
@@ -69,7 +68,7 @@ class _TokenEmbedding(Vocabulary):
             if token == self._unknown_token and unknown is None:
                 unknown = values
             elif token in vectors or token == self._unknown_token:
-                warnings.warn(f"{path}: line {number}: {token!r} again: skipped", stacklevel=4)
+                warn_caller(f"{path}: line {number}: {token!r} again: skipped")
             else:
                 vectors[token] = values
         if not self._vec_len:
@@ -145,7 +144,7 @@ def _lines(path: Path, delimiter: str, encoding: str) -> Iterator[tuple[int, str
             token, *rest = line.rstrip().split(delimiter)
             if len(rest) <= 1:
                 if line.strip():
-                    warnings.warn(f"{path}: line {number}: no vector: skipped", stacklevel=5)
+                    warn_caller(f"{path}: line {number}: no vector: skipped")
                 continue
             try:
                 yield number, token, [float(each) for each in rest]

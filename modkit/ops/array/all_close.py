@@ -8,10 +8,10 @@ from typing import Any
 import jax.numpy as jnp
 
 from modkit.ops.partial_shapes import common
-from modkit.ops.registry import Given, Traced, op
+from modkit.ops.registry import Attrs, Traced, op
 
 
-def _dtypes(ins: Sequence[str | None], _attrs: Given) -> Any:
+def _dtypes(ins: Sequence[str | None], _attrs: Attrs) -> Any:
     return [ins[0] or ins[1]] * 2, ["uint8"]
 
 

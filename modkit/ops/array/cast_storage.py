@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.dtype_inference import int64_result
 from modkit.ops.partial_shapes import Rule, Sizes
-from modkit.ops.registry import Given, Shape, op
+from modkit.ops.registry import Attrs, Shape, op
 
 
 @op("cast_storage", precision="through", same_shape=True, aliases=("_sparse_cast_storage",))
@@ -80,7 +80,7 @@ def getnnz(data: Any, *, axis: int | None = None) -> Any:
     return counted.reshape(1) if axis is None else counted
 
 
-def _edge_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Given) -> Rule:
+def _edge_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Attrs) -> Rule:
     data, u, v = ins
     pairs = u or v or outs[0]
     return [data, pairs, pairs], [pairs]

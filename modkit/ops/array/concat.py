@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.nn.layout import with_channels_last
 from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened, rank_of
-from modkit.ops.registry import Given, op
+from modkit.ops.registry import Attrs, op
 
 
 def _same_sizes(name: str, shapes: Sequence[Sizes], free: int | None) -> None:
@@ -35,7 +35,7 @@ def _some(name: str, args: Sequence[jax.Array]) -> None:
         raise ParameterError(f"{name}: got no arrays, expected one or more")
 
 
-def _concat_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
+def _concat_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
     rank = rank_of(*((shape, 0) for shape in (*ins, *outs)))
     if rank is None:
         return list(ins), list(outs)
@@ -70,7 +70,7 @@ def _fill_sum(parts: Sequence[list[int]], whole: list[int], dim: int) -> None:
         unknown[0][dim] = whole[dim] - known
 
 
-def _concat_channels_last(_attrs: Given) -> Callable[..., Any]:
+def _concat_channels_last(_attrs: Attrs) -> Callable[..., Any]:
     return lambda *args, dim: concat(*args, dim=with_channels_last(dim))
 
 
@@ -120,7 +120,7 @@ def rnn_param_concat(*args: jax.Array, dim: int = 1) -> jax.Array:
     return concat(*args, dim=dim)
 
 
-def _stack_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
+def _stack_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
     rank = rank_of(*((shape, 0) for shape in ins), (outs[0], 1))
     if rank is None:
         return list(ins), list(outs)

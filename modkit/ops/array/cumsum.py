@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 
 from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened, rank_of
-from modkit.ops.registry import Given, op
+from modkit.ops.registry import Attrs, op
 
 
-def _cumsum_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
+def _cumsum_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
     rank = rank_of((ins[0], 0), (outs[0], 0))
     if rank is None or attrs["axis"] is None:
         return list(ins), list(outs)
@@ -22,7 +22,7 @@ def _cumsum_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -
     return [tuple(xs)], [tuple(ys)]
 
 
-def _type_of_sums(dtype: str | None, attrs: Given) -> str | None:
+def _type_of_sums(dtype: str | None, attrs: Attrs) -> str | None:
     return attrs["dtype"] or ("int64" if dtype == "bool" else dtype)
 
 

@@ -9,13 +9,13 @@ import jax
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.partial_shapes import Rule, Sizes, link, opened
-from modkit.ops.registry import Given, op
+from modkit.ops.registry import Attrs, op
 
 
 def _scaled(name: str, factors: Callable[[Mapping[str, Any]], Sequence[tuple[int, int]]]) -> Any:
     """The rule of an operator on four axes, each ``up`` times as long or ``down`` times shorter."""
 
-    def rule(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
+    def rule(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
         xs, ys = opened(name, ins[0], 4), opened(name, outs[0], 4)
         for i, (up, down) in enumerate(factors(attrs)):
             if xs[i] % down:
@@ -33,12 +33,12 @@ def _scaled(name: str, factors: Callable[[Mapping[str, Any]], Sequence[tuple[int
     return rule
 
 
-def _deep_to_wide(attrs: Given) -> list[tuple[int, int]]:
+def _deep_to_wide(attrs: Attrs) -> list[tuple[int, int]]:
     block = attrs["block_size"]
     return [(1, 1), (1, block * block), (block, 1), (block, 1)]
 
 
-def _wide_to_deep(attrs: Given) -> list[tuple[int, int]]:
+def _wide_to_deep(attrs: Attrs) -> list[tuple[int, int]]:
     return [(down, up) for up, down in _deep_to_wide(attrs)]
 
 

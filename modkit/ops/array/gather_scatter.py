@@ -14,7 +14,7 @@ from modkit.errors import ShapeError
 from modkit.interpreter.reverse import CustomVjp
 from modkit.ops.array.indexing import whole
 from modkit.ops.dtype_inference import Inferred, first_decides
-from modkit.ops.registry import Given, Shape, op
+from modkit.ops.registry import Attrs, Shape, op
 
 
 def _coordinates(name: str, indices: jax.Array, rank: int) -> tuple[jax.Array, ...]:
@@ -26,7 +26,7 @@ def _coordinates(name: str, indices: jax.Array, rank: int) -> tuple[jax.Array, .
     return tuple(whole(indices))
 
 
-def _check_coordinates(arrays: Sequence[Any], _attrs: Given) -> None:
+def _check_coordinates(arrays: Sequence[Any], _attrs: Attrs) -> None:
     """Raise ``IndexError`` for a coordinate outside of the data."""
     data, indices = arrays
     for axis, at in enumerate(np.asarray(whole(indices)) if indices.ndim else ()):
@@ -64,7 +64,7 @@ def gather_nd(data: jax.Array, indices: jax.Array) -> jax.Array:
     return data.at[_coordinates("gather_nd", indices, data.ndim)].get(mode="fill")
 
 
-def _shape_decides(ins: Any, outs: Any, attrs: Given) -> tuple[Any, list[Any]]:
+def _shape_decides(ins: Any, outs: Any, attrs: Attrs) -> tuple[Any, list[Any]]:
     """The inputs' sizes as they are known, and those of the result, a parameter."""
     del outs
     return ins, [tuple(attrs["shape"])]
@@ -171,7 +171,7 @@ def scatter_set_nd(
     return lhs.at[_coordinates("_scatter_set_nd", indices, lhs.ndim)].set(rhs.astype(lhs.dtype))
 
 
-def _copy_types(ins: Sequence[str | None], _attrs: Given) -> Inferred:
+def _copy_types(ins: Sequence[str | None], _attrs: Attrs) -> Inferred:
     one = ins[0] or ins[2]
     return [one, ins[1], one], [one]
 

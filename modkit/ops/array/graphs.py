@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from modkit.errors import NotSupportedError, ParameterError
-from modkit.ops.registry import Given, Size, op
+from modkit.ops.registry import Attrs, Size, op
 
 
 def _eager_only(name: str) -> NotSupportedError:
@@ -27,7 +27,7 @@ def _from_graphs(name: str, least: int, count: Callable[[int], int]) -> Callable
     ``count`` gives the number of outputs for that of inputs; with mappings there are twice as many.
     """
 
-    def names(attrs: Given) -> list[str]:
+    def names(attrs: Attrs) -> list[str]:
         inputs, sets = attrs["num_args"], 1 + attrs.get("return_mapping", False)
         if inputs < least:
             raise ParameterError(f"{name}: got {inputs} inputs, expected {least} or more")

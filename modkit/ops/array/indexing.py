@@ -13,7 +13,7 @@ import numpy as np
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ops.dtype_inference import first_decides
 from modkit.ops.partial_shapes import Rule, Sizes, check_axis, merge
-from modkit.ops.registry import DType, Given, op
+from modkit.ops.registry import Attrs, DType, op
 
 
 def whole(indices: jax.Array) -> jax.Array:
@@ -32,7 +32,7 @@ def within(indices: jax.Array, size: int, mode: str) -> jax.Array:
     return jnp.clip(at, 0, size - 1)
 
 
-def _take_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
+def _take_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
     a, indices = ins
     if a is None or indices is None:
         return list(ins), list(outs)
@@ -40,7 +40,7 @@ def _take_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> 
     return list(ins), [merge("take", outs[0], (*a[:axis], *indices, *a[axis + 1 :]))]
 
 
-def _check_indices(arrays: Sequence[Any], attrs: Given) -> None:
+def _check_indices(arrays: Sequence[Any], attrs: Attrs) -> None:
     """With ``mode="raise"``, raise ``IndexError`` for an index outside."""
     if attrs["mode"] != "raise":
         return
@@ -141,7 +141,7 @@ def _pick(
     return jnp.take_along_axis(data, at, axis).reshape(thin if keepdims else flat)
 
 
-def _pick_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
+def _pick_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
     data, index = ins
     if data is None or attrs["axis"] is None:
         return list(ins), list(outs)

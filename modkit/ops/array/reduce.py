@@ -15,7 +15,7 @@ from modkit.interpreter.reverse import CustomJvp
 from modkit.ops.dtype_inference import float32_result
 from modkit.ops.elementwise.arithmetic import convert, in_float, is_whole, refuse_bool
 from modkit.ops.elementwise.unary import magnitude
-from modkit.ops.registry import Axes, Given, op
+from modkit.ops.registry import Attrs, Axes, op
 
 
 def reduced_axes(name: str, ndim: int, axis: Axes | None, exclude: bool = False) -> Axes:
@@ -142,7 +142,7 @@ for _row in _ROWS:
     _register(*_row)
 
 
-def _norm_types(ins: Sequence[str | None], attrs: Given) -> Any:
+def _norm_types(ins: Sequence[str | None], attrs: Attrs) -> Any:
     return list(ins), [attrs["out_dtype"] or ins[0]]
 
 

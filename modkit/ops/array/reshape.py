@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.dtype_inference import first_decides
 from modkit.ops.partial_shapes import Rule, Sizes, complete, link, merge, opened, product
-from modkit.ops.registry import Given, Shape, op
+from modkit.ops.registry import Attrs, Shape, op
 
 
 def reshape_sizes(sizes: Shape, codes: Sequence[int], *, reverse: bool = False) -> Shape:
@@ -99,7 +99,7 @@ def _missing(sizes: Shape, others: Sequence[int], codes: Sequence[int]) -> int:
     return total // rest
 
 
-def _target(sizes: Shape, attrs: Given) -> Shape:
+def _target(sizes: Shape, attrs: Attrs) -> Shape:
     """The requested sizes, from ``shape`` or from the older parameters that it replaced."""
     if attrs["shape"]:
         return reshape_sizes(sizes, attrs["shape"], reverse=attrs["reverse"])
@@ -116,7 +116,7 @@ def _target(sizes: Shape, attrs: Given) -> Shape:
     return reshape_sizes(sizes, codes)
 
 
-def _reshape_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
+def _reshape_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
     (data,), (out,) = ins, outs
     if data is None:
         return [None], [out]
@@ -214,7 +214,7 @@ def reshape_like(
     return lhs.reshape(sizes)
 
 
-def _flatten_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Given) -> Rule:
+def _flatten_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Attrs) -> Rule:
     (data,), (out,) = ins, outs
     if data is None:
         return [None], [out]

@@ -11,13 +11,13 @@ import jax.numpy as jnp
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.dtype_inference import first_by_default
 from modkit.ops.partial_shapes import Rule, Sizes, link, opened, rank_of
-from modkit.ops.registry import Given, op
+from modkit.ops.registry import Attrs, op
 
 
 def _partial(name: str, *, whole: bool) -> Any:
     """The rule of an operator whose result has all axes of the data, or all but the time."""
 
-    def rule(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
+    def rule(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
         rank = rank_of((ins[0], 0), (outs[0], 0 if whole else -1))
         if rank is None:
             return list(ins), list(outs)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.dtype_inference import first_decides
 from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened, rank_of
-from modkit.ops.registry import Axes, Given, Shape, Traced, op
+from modkit.ops.registry import Attrs, Axes, Shape, Traced, op
 
 Bounds = tuple[int | None, ...]
 """A place on each axis; ``None`` is the beginning or the end."""
@@ -36,7 +36,7 @@ def slices_of(
     )
 
 
-def _slice_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
+def _slice_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
     rank = rank_of((ins[0], 0), (outs[0], 0))
     if rank is None:
         return list(ins), list(outs)
@@ -90,7 +90,7 @@ def _range(axis: int, begin: int, end: int | None, size: int) -> slice:
     return slice(first, last)
 
 
-def _slice_axis_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
+def _slice_axis_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
     rank = rank_of((ins[0], 0), (outs[0], 0))
     if rank is None:
         return list(ins), list(outs)
@@ -163,7 +163,7 @@ def slice_like(data: jax.Array, shape_like: jax.Array, *, axes: Axes | None = ()
     return data[tuple(slice(size) for size in sizes)]
 
 
-def _crop_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
+def _crop_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
     xs, ys = opened("Crop", ins[0], 4), opened("Crop", outs[0], 4)
     for i in (0, 1):
         link("Crop", xs, i, ys, i)

@@ -13,7 +13,7 @@ from modkit.errors import ParameterError
 from modkit.interpreter.tracing import platform_dependent
 from modkit.ops.array.reduce import reduced_axes
 from modkit.ops.elementwise.arithmetic import convert
-from modkit.ops.registry import DType, Given, op
+from modkit.ops.registry import Attrs, DType, op
 
 _FEW = 8
 """Among this many times as many elements, top_k is faster than a sort of all."""
@@ -96,7 +96,7 @@ def argsort(
     return convert(_indices(array, at, is_ascend), dtype)
 
 
-def _topk_types(ins: Sequence[str | None], attrs: Given) -> Any:
+def _topk_types(ins: Sequence[str | None], attrs: Attrs) -> Any:
     outs = {
         "value": [ins[0]],
         "mask": [ins[0]],
@@ -106,7 +106,7 @@ def _topk_types(ins: Sequence[str | None], attrs: Given) -> Any:
     return list(ins), outs[attrs["ret_typ"]]
 
 
-def _topk_names(attrs: Given) -> Sequence[str]:
+def _topk_names(attrs: Attrs) -> Sequence[str]:
     names = {"both": ("output0", "output1"), "value": ("output0",)}
     return names.get(attrs["ret_typ"], ("output",))
 

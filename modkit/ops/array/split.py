@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened, rank_of
-from modkit.ops.registry import Given, Shape, Size, numbered, op
+from modkit.ops.registry import Attrs, Shape, Size, numbered, op
 
 
 def _pieces(
@@ -47,7 +47,7 @@ def _even(
         link(name, whole, axis, part, axis, lambda s: s // count, lambda s: s * count)
 
 
-def _slice_channel_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
+def _slice_channel_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
     count, squeezed = attrs["num_outputs"], attrs["squeeze_axis"]
     pieces = _pieces("SliceChannel", ins[0], outs, attrs["axis"], squeezed)
     if pieces is None:
@@ -119,7 +119,7 @@ def split_v2_attrs(
     return {**cut, **kwargs}
 
 
-def _split_names(attrs: Given) -> tuple[str, ...]:
+def _split_names(attrs: Attrs) -> tuple[str, ...]:
     count = max(attrs["sections"], 0) or len(attrs["indices"])
     if not count:
         raise ParameterError(
@@ -129,7 +129,7 @@ def _split_names(attrs: Given) -> tuple[str, ...]:
     return numbered(count)
 
 
-def _split_v2_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
+def _split_v2_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
     squeezed, starts = attrs["squeeze_axis"], attrs["indices"]
     pieces = _pieces("_split_v2", ins[0], outs, attrs["axis"], squeezed)
     if pieces is None:

@@ -11,7 +11,7 @@ from jax import lax
 
 from modkit.errors import ParameterError
 from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened
-from modkit.ops.registry import Given, Shape, op
+from modkit.ops.registry import Attrs, Shape, op
 
 
 @op("tile", precision="through")
@@ -48,7 +48,7 @@ def repeat(data: jax.Array, *, repeats: int, axis: int | None = None) -> jax.Arr
     return jnp.repeat(data, repeats, check_axis("repeat", axis, data.ndim))
 
 
-def _pad_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
+def _pad_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
     width = attrs["pad_width"]
     rank = len(width) // 2
     xs, ys = opened("Pad", ins[0], rank), opened("Pad", outs[0], rank)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened, rank_of
-from modkit.ops.registry import Axes, Given, Shape, op
+from modkit.ops.registry import Attrs, Axes, Shape, op
 
 
 def _one_to_one(name: str, source: Callable[[Mapping[str, Any], int], Sequence[int]]) -> Any:
@@ -21,7 +21,7 @@ def _one_to_one(name: str, source: Callable[[Mapping[str, Any], int], Sequence[i
         source: ``source(attrs, rank)`` tells for each axis of the output which one it was.
     """
 
-    def rule(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
+    def rule(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
         rank = rank_of((ins[0], 0), (outs[0], 0))
         if rank is None:
             return list(ins), list(outs)
@@ -33,7 +33,7 @@ def _one_to_one(name: str, source: Callable[[Mapping[str, Any], int], Sequence[i
     return rule
 
 
-def _order(attrs: Given, rank: int) -> Sequence[int]:
+def _order(attrs: Attrs, rank: int) -> Sequence[int]:
     axes = attrs["axes"]
     if not axes:
         return range(rank)[::-1]
@@ -64,7 +64,7 @@ def transpose(data: jax.Array, *, axes: Axes = ()) -> jax.Array:
     return jnp.transpose(data, tuple(_order({"axes": axes}, data.ndim)))
 
 
-def _swapped(attrs: Given, rank: int) -> Sequence[int]:
+def _swapped(attrs: Attrs, rank: int) -> Sequence[int]:
     order = list(range(rank))
     first = check_axis("SwapAxis", attrs["dim1"], rank, what="dim1")
     second = check_axis("SwapAxis", attrs["dim2"], rank, what="dim2")
@@ -88,7 +88,7 @@ def swap_axis(data: jax.Array, *, dim1: int = 0, dim2: int = 0) -> jax.Array:
     return jnp.transpose(data, _swapped({"dim1": dim1, "dim2": dim2}, data.ndim))
 
 
-def _expand_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
+def _expand_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
     rank = rank_of((ins[0], 0), (outs[0], 1))
     if rank is None:
         return list(ins), list(outs)
@@ -126,7 +126,7 @@ def _squeezed(sizes: Shape, axis: Axes | None) -> list[int]:
     return gone
 
 
-def _squeeze_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
+def _squeeze_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
     data = ins[0]
     # Without a list of axes, a size that is not known may turn out to be 1.
     if data is None or (attrs["axis"] is None and 0 in data):

@@ -10,10 +10,10 @@ import jax.numpy as jnp
 
 from modkit.errors import ShapeError
 from modkit.ops.partial_shapes import Rule, Sizes, link, merge
-from modkit.ops.registry import Given, op
+from modkit.ops.registry import Attrs, op
 
 
-def _where_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Given) -> Rule:
+def _where_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Attrs) -> Rule:
     condition, x, y = ins
     full = merge("where", merge("where", x, y), outs[0])
     if full is not None and condition is not None and len(condition) == len(full):
@@ -25,7 +25,7 @@ def _where_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Given) -
     return [condition, full, full], [full]
 
 
-def _where_types(ins: Sequence[Any], _attrs: Given) -> tuple[list[Any], list[Any]]:
+def _where_types(ins: Sequence[Any], _attrs: Attrs) -> tuple[list[Any], list[Any]]:
     both = ins[1] or ins[2]
     return [ins[0], both, both], [both]
 

@@ -14,12 +14,12 @@ from jax import lax
 
 from modkit.errors import ShapeError
 from modkit.ops.nn.convolution import Geometry, add_bias, check_groups
-from modkit.ops.registry import Given, Shape, Size, op
+from modkit.ops.registry import Attrs, Shape, Size, op
 
 _Layout = Literal["NCW", "NCHW", "NCDHW"] | None
 
 
-def _shapes(operator: str, data: Shape, attrs: Given) -> dict[str, Shape]:
+def _shapes(operator: str, data: Shape, attrs: Attrs) -> dict[str, Shape]:
     """Shapes of the inputs that go with ``data``, and ``space``, the spatial sizes of the output.
 
     Raises:
@@ -113,7 +113,7 @@ def _sampled(
     return total
 
 
-def _convolve(operator: str, arrays: Mapping[str, jax.Array | None], attrs: Given) -> jax.Array:
+def _convolve(operator: str, arrays: Mapping[str, jax.Array | None], attrs: Attrs) -> jax.Array:
     data, offset, weight, mask = (arrays[n] for n in ("data", "offset", "weight", "mask"))
     if data is None or offset is None or weight is None:
         raise ShapeError(f"{operator}: expected data, offset and weight")

@@ -71,21 +71,24 @@ for _stem, _names, _fn, _doc, _precision in _ROWS:
     if _stem in _SPARSE:
         _names = (*_names, f"_sparse_{_names[0]}")
         _wide += [f"_sparse_{n}" for n in _wide]
-    _schema: Any = {"precision": _precision, "loss": _stem in COMPARISONS}  # derivatives of 0
+    _loss = _stem in COMPARISONS  # derivatives of 0
     binary(
-        _names[0], _checked(_names[0], _fn, check_shapes), _doc, aliases=_names[1:], **_schema
+        _names[0], _checked(_names[0], _fn, check_shapes), _doc, precision=_precision,
+        aliases=_names[1:], loss=_loss,
     )  # fmt: skip
     binary(
         _wide[0], _checked(_wide[0], _fn, _check_broadcast),
-        f"{_doc}, with dimensions of size 1 stretched", aliases=_wide[1:], same_shape=False,
-        **_schema,
+        f"{_doc}, with dimensions of size 1 stretched", precision=_precision, aliases=_wide[1:],
+        same_shape=False, loss=_loss,
     )  # fmt: skip
 for _name, _fn, _doc in (
     ("_grad_add", jnp.add, "``lhs + rhs``, of two gradients"),
     ("_scatter_elemwise_div", divide, "``lhs / rhs``; the name is from sparse arrays"),
 ):
-    _schema = {"precision": "float32", "differentiable": _name != "_grad_add"}
-    binary(_name, _checked(_name, _fn, check_shapes), _doc, **_schema)
+    binary(
+        _name, _checked(_name, _fn, check_shapes), _doc, precision="float32",
+        differentiable=_name != "_grad_add",
+    )  # fmt: skip
 
 
 @op(

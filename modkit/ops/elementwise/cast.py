@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from modkit.ops.elementwise.arithmetic import convert, is_whole
 from modkit.ops.own_gradient import with_gradient
 from modkit.ops.partial_shapes import Rule, Sizes, merge
-from modkit.ops.registry import DType, Given, numbered, op
+from modkit.ops.registry import Attrs, DType, numbered, op
 
 
 @op("Cast", precision="float32", aliases=("cast",), same_shape=True, elementwise=True)
@@ -46,7 +46,7 @@ def cast_through(data: Any, *, through: tuple[str, ...], dtype: str) -> Any:
 _NARROW = ("float16", "bfloat16", "float32")
 
 
-def _amp_cast_types(ins: Sequence[str | None], attrs: Given) -> Any:
+def _amp_cast_types(ins: Sequence[str | None], attrs: Attrs) -> Any:
     known = ins[0]
     return [known], [attrs["dtype"] if known in _NARROW else known]
 
@@ -70,14 +70,14 @@ def _multicast_type(types: Sequence[str], narrow: bool) -> str | None:
     return choose(floats, key=_WIDTHS.__getitem__) if floats else None
 
 
-def _multicast_types(ins: Sequence[str | None], attrs: Given) -> Any:
+def _multicast_types(ins: Sequence[str | None], attrs: Attrs) -> Any:
     if None in ins:
         return list(ins), [None] * len(ins)
     common = _multicast_type([t for t in ins if t], attrs["cast_narrow"])
     return list(ins), [common if t in _WIDTHS else t for t in ins]
 
 
-def _multicast_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Given) -> Rule:
+def _multicast_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Attrs) -> Rule:
     each = [merge("amp_multicast", *pair) for pair in zip(ins, outs, strict=True)]
     return each, each
 

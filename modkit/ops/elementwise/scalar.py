@@ -20,7 +20,7 @@ from modkit.ops.elementwise.arithmetic import (
     modulo,
     power,
 )
-from modkit.ops.registry import Given, Precision, Traced, op
+from modkit.ops.registry import Attrs, Precision, Traced, op
 
 
 def _working_type(dtype: str, is_int: bool) -> str:
@@ -30,7 +30,7 @@ def _working_type(dtype: str, is_int: bool) -> str:
     return "float64" if is_whole(jnp.dtype(dtype)) else dtype
 
 
-def _scalar_types(ins: Sequence[str | None], attrs: Given) -> Any:
+def _scalar_types(ins: Sequence[str | None], attrs: Attrs) -> Any:
     known = ins[0]
     return [known], [known and _working_type(known, attrs["is_int"])]
 

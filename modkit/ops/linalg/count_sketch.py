@@ -10,10 +10,10 @@ from jax import lax
 
 from modkit.errors import ShapeError
 from modkit.ops.partial_shapes import Rule, Sizes, merge
-from modkit.ops.registry import Given, Size, op
+from modkit.ops.registry import Attrs, Size, op
 
 
-def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
+def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
     data, h, s = ins
     size = next((shape[-1] for shape in ins if shape), 0)
     h, s = merge("h", h, (1, size)), merge("s", s, (1, size))

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from modkit.errors import ShapeError
 from modkit.ops.partial_shapes import Rule, Sizes, link, opened
-from modkit.ops.registry import Given, op
+from modkit.ops.registry import Attrs, op
 
 _Storage = Literal["csr", "default", "row_sparse"]
 
@@ -20,7 +20,7 @@ _Storage = Literal["csr", "default", "row_sparse"]
 _FORWARD_STYPE: dict[str, tuple[Any, Any]] = {"forward_stype": (_Storage | None, None)}
 
 
-def _dot_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
+def _dot_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
     a, b = ins
     if a is None or b is None:
         return list(ins), list(outs)
@@ -81,7 +81,7 @@ def dot(
     return result.reshape(1) if result.ndim == 0 else result
 
 
-def _batch_dot_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
+def _batch_dot_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
     rank = next((len(shape) for shape in (*ins, *outs) if shape is not None), None)
     if rank is None:
         return list(ins), list(outs)

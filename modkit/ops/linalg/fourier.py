@@ -14,7 +14,7 @@ from jax import lax
 from modkit.errors import ShapeError
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.partial_shapes import Rule, Sizes, link, merge
-from modkit.ops.registry import Given, op
+from modkit.ops.registry import Attrs, op
 
 _INERT = {"compute_size": (int, 128)}
 """The number of rows that MXNet transforms at a time."""
@@ -23,7 +23,7 @@ _INERT = {"compute_size": (int, 128)}
 def _rule(last: Callable[[int], int], back: Callable[[int], int]) -> Callable[..., Rule]:
     """All axes but the last are common; ``last`` gives the output's size there."""
 
-    def partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Given) -> Rule:
+    def partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Attrs) -> Rule:
         known = ins[0] if ins[0] is not None else outs[0]
         if known is None:
             return list(ins), list(outs)

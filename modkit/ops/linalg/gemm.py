@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -20,16 +20,19 @@ from modkit.ops.partial_shapes import (
     known_sizes,
     plain_sizes,
 )
-from modkit.ops.registry import Given, op
+from modkit.ops.registry import Attrs, OpFields, op
 
 EXACT = lax.Precision.HIGHEST
 """For products: what follows them, a solve or a factorisation, amplifies the error of fast ones."""
 
 
-def linalg(name: str, **schema: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def linalg(
+    name: str, **fields: Unpack[OpFields]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """`op` of the names ``_linalg_<name>`` and ``linalg_<name>``."""
     names = f"_linalg_{name}", f"linalg_{name}"
-    return op(names[0], precision="float32", costly=True, aliases=names[1:], **schema)
+    fields = {"costly": True, **fields}
+    return op(names[0], precision="float32", aliases=names[1:], **fields)
 
 
 def check_matrices(name: str, *arrays: jax.Array, square: bool = False) -> None:
@@ -114,7 +117,7 @@ def gemm2(
     return _product("_linalg_gemm2", A, B, transpose_a, transpose_b, alpha, axis)
 
 
-def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
+def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
     """The result and ``C`` have the shape of the product."""
     made = common("_linalg_gemm: C", [ins[2], *outs])
     if made is None and all(map(complete, ins[:2])):

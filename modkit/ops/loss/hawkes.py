@@ -12,10 +12,10 @@ from jax import lax
 from modkit.ops import loops
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.partial_shapes import Rule, Sizes, link, opened
-from modkit.ops.registry import Given, op
+from modkit.ops.registry import Attrs, op
 
 
-def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Given) -> Rule:
+def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Attrs) -> Rule:
     """N sequences of T events with K marks."""
     names = ("lda", "alpha", "beta", "state", "lags", "marks", "valid_length", "max_time")
     axes = ("NK", "K", "K", "NK", "NT", "NT", "N", "N", "N", "NK")
@@ -36,7 +36,7 @@ def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Given) -> Rule
     return made[: len(ins)], made[len(ins) :]
 
 
-def _dtypes(ins: Sequence[str | None], _attrs: Given) -> Any:
+def _dtypes(ins: Sequence[str | None], _attrs: Attrs) -> Any:
     kind = next((t for i, t in enumerate(ins) if t and i != 5), None)
     return [kind] * 5 + ["int32"] + [kind] * 2, [kind] * 2
 

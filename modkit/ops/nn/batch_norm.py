@@ -18,7 +18,7 @@ from modkit.interpreter.reverse import CustomVjp
 from modkit.ops.elementwise.arithmetic import is_whole
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.nn.layout import with_channels_last
-from modkit.ops.registry import Given, Shape, op
+from modkit.ops.registry import Attrs, Shape, op
 
 REPLICAS, WORKERS = "replica", "workers"
 """Names of the axes that a program is mapped over: replicas, and processes."""
@@ -34,7 +34,7 @@ def _params(data: Shape, *, axis: int = 1, **_: Any) -> Mapping[str, Shape]:
     return dict.fromkeys(_INPUTS[1:], (data[axis],))
 
 
-def _dtypes(ins: Sequence[str | None], _attrs: Given) -> Any:
+def _dtypes(ins: Sequence[str | None], _attrs: Attrs) -> Any:
     """Statistics and parameters are float32 where the data is 16-bit."""
     data = ins[0]
     if data is None:
@@ -188,7 +188,7 @@ def _normalise(
     return result.astype(data.dtype), mean, var, new
 
 
-def _channels_last(_attrs: Given) -> Callable[..., Any]:
+def _channels_last(_attrs: Attrs) -> Callable[..., Any]:
     return lambda *, axis, **rest: batch_norm(axis=with_channels_last(axis), **rest)
 
 

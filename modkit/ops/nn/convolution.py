@@ -11,7 +11,7 @@ from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.nn.layout import per_axis, resolve, spatial_axes
-from modkit.ops.registry import Given, Shape, Size, op
+from modkit.ops.registry import Attrs, Shape, Size, op
 
 Layout = Literal["NCW", "NCHW", "NCDHW", "NHWC", "NDHWC"] | None
 
@@ -63,7 +63,7 @@ class Geometry(NamedTuple):
     pad: Shape
 
     @classmethod
-    def of(cls, data: Shape, attrs: Given, operator: str) -> Geometry:
+    def of(cls, data: Shape, attrs: Attrs, operator: str) -> Geometry:
         """From the operator's parameters, with the defaults filled in."""
         kernel = attrs["kernel"]
         made = cls(
@@ -126,7 +126,7 @@ def convolve(data: jax.Array, weight: jax.Array, geometry: Geometry, groups: int
     return by_xla(data, weight, geometry.moves(), groups, geometry.layout)
 
 
-def check_groups(channels: int, attrs: Given, operator: str) -> None:
+def check_groups(channels: int, attrs: Attrs, operator: str) -> None:
     """Refuse groups that do not divide the channels on both sides."""
     for what, count in (("channels of the data", channels), ("num_filter", attrs["num_filter"])):
         if count % attrs["num_group"]:

@@ -12,7 +12,7 @@ from jax import lax
 from modkit.errors import ShapeError
 from modkit.ops.nn.convolution import INERT, Geometry, Layout, add_bias, check_groups, check_weight
 from modkit.ops.nn.layout import per_axis, spatial_axes
-from modkit.ops.registry import Given, Shape, Size, op
+from modkit.ops.registry import Attrs, Shape, Size, op
 
 Deconvolve = Callable[[jax.Array, jax.Array, Geometry, Shape, int], jax.Array]
 """A grouped transposed cross-correlation, with positions added at the far ends."""
@@ -68,7 +68,7 @@ def _deconv_margins(
     return (full - target + 1) // 2, (full - target) % 2
 
 
-def deconv_geometry(data: Shape, attrs: Given) -> tuple[Geometry, Shape]:
+def deconv_geometry(data: Shape, attrs: Attrs) -> tuple[Geometry, Shape]:
     """The geometry and ``adj``, with what follows from ``target_shape``."""
     kernel = attrs["kernel"]
     geometry = Geometry.of(data, attrs, "Deconvolution")

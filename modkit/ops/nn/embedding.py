@@ -11,14 +11,14 @@ import jax.numpy as jnp
 from modkit.errors import ShapeError
 from modkit.ops.array.indexing import within
 from modkit.ops.partial_shapes import Rule, Sizes, link, merge, opened
-from modkit.ops.registry import DType, Given, Size, op
+from modkit.ops.registry import Attrs, DType, Size, op
 
 
 def _embedding_params(data: Any, *, input_dim: int, output_dim: int, **_: Any) -> dict[str, Any]:
     return {"weight": (input_dim, output_dim)}
 
 
-def _embedding_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
+def _embedding_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
     data, weight = ins
     weight = merge("Embedding", weight, (attrs["input_dim"], attrs["output_dim"]))
     out = outs[0]
@@ -31,7 +31,7 @@ def _embedding_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given
     return [tuple(xs), weight], [tuple(ys)]
 
 
-def _embedding_types(ins: Sequence[Any], attrs: Given) -> tuple[list[Any], list[Any]]:
+def _embedding_types(ins: Sequence[Any], attrs: Attrs) -> tuple[list[Any], list[Any]]:
     weight = ins[1] or attrs["dtype"]
     return [ins[0], weight], [weight]
 

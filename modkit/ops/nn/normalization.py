@@ -13,10 +13,10 @@ from jax import lax
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.nn.batch_norm import moments
-from modkit.ops.registry import Given, Shape, op
+from modkit.ops.registry import Attrs, Shape, op
 
 
-def _statistics_visible(attrs: Given) -> int:
+def _statistics_visible(attrs: Attrs) -> int:
     return 3 if attrs["output_mean_var"] else 1
 
 

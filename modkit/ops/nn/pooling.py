@@ -13,7 +13,7 @@ from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.nn.layout import per_axis, resolve, spatial_axes
 from modkit.ops.nn.windows import PLAIN, WindowForm, Windows
-from modkit.ops.registry import Given, Shape, op
+from modkit.ops.registry import Attrs, Shape, op
 
 
 def pool_sum(data: jax.Array, windows: Windows, form: WindowForm = PLAIN) -> jax.Array:
@@ -68,7 +68,7 @@ def _count(size: int, kernel: int, stride: int, pad: int, convention: str) -> in
     return 1 + (size + 2 * pad - kernel + rounding) // stride
 
 
-def windows_of(data: Shape, attrs: Given) -> Windows:
+def windows_of(data: Shape, attrs: Attrs) -> Windows:
     """The windows that an operator's parameters put over data of a shape."""
     kernel = attrs["kernel"]
     if attrs["global_pool"]:
@@ -115,7 +115,7 @@ class PoolingSettings:
     layout: Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"] | None = None
 
 
-def _channels_last(attrs: Given) -> Callable[..., Any] | None:
+def _channels_last(attrs: Attrs) -> Callable[..., Any] | None:
     """Pooling of all of space."""
     if not attrs["global_pool"] or attrs["layout"] not in (None, "NCHW"):
         return None

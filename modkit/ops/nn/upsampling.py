@@ -12,7 +12,7 @@ from modkit.errors import ShapeError
 from modkit.ops.nn.bilinear_resize import check_images
 from modkit.ops.nn.convolution import Geometry
 from modkit.ops.nn.deconvolution import Deconvolve, deconvolve
-from modkit.ops.registry import Given, Shape, Size, op
+from modkit.ops.registry import Attrs, Shape, Size, op
 
 
 def _upsampling_params(
@@ -24,7 +24,7 @@ def _upsampling_params(
     return {"weight": (num_filter, 1, size, size)}
 
 
-def _upsampling_names(attrs: Given) -> list[str]:
+def _upsampling_names(attrs: Attrs) -> list[str]:
     if attrs["sample_type"] == "bilinear":
         return ["data", "weight"]
     return [f"arg{i}" for i in range(attrs["num_args"])]

@@ -12,7 +12,7 @@ import numpy as np
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops import loops
 from modkit.ops.dtype_inference import Inferred
-from modkit.ops.registry import Given, Size, op
+from modkit.ops.registry import Attrs, Size, op
 
 _SMOOTHING = 1e-4
 _MOST = 2.0**30
@@ -74,11 +74,11 @@ def _divergence(
     return jnp.where(one_valid & other_valid, terms.sum(), jnp.inf)
 
 
-def _types(ins: Sequence[str | None], _attrs: Given) -> Inferred:
+def _types(ins: Sequence[str | None], _attrs: Attrs) -> Inferred:
     return list(ins), ["float32", "float32"]
 
 
-def _check_counts(arrays: Sequence[Any], _attrs: Given) -> None:
+def _check_counts(arrays: Sequence[Any], _attrs: Attrs) -> None:
     hist = np.asarray(arrays[0])
     wrong = hist[~(np.isfinite(hist) & (hist >= 0))]
     if wrong.size:

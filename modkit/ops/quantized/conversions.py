@@ -24,7 +24,7 @@ from modkit.ops.quantized.levels import (
     values,
     width,
 )
-from modkit.ops.registry import Given, Shape, op
+from modkit.ops.registry import Attrs, Shape, op
 
 _THREE = "output0", "output1", "output2"
 
@@ -41,7 +41,7 @@ def _type_of(out_type: str, low: float | None, high: float | None) -> str:
     return "uint8" if low is not None and low >= 0 and high is not None else "int8"
 
 
-def _type_from(attrs: Given) -> str:
+def _type_from(attrs: Attrs) -> str:
     limits = attrs.get("min_calib_range"), attrs.get("max_calib_range")
     return _type_of(attrs["out_type"], *limits)
 
@@ -54,11 +54,11 @@ def _calibrated(
     return _type_of(out_type, low, high), least, most
 
 
-def _floats_to_levels(ins: Sequence[str | None], attrs: Given) -> Inferred:
+def _floats_to_levels(ins: Sequence[str | None], attrs: Attrs) -> Inferred:
     return ["float32"] * len(ins), [_type_from(attrs), "float32", "float32"]
 
 
-def _sums_to_levels(ins: Sequence[str | None], attrs: Given) -> Inferred:
+def _sums_to_levels(ins: Sequence[str | None], attrs: Attrs) -> Inferred:
     del ins
     return ["int32", "float32", "float32"], [_type_from(attrs), "float32", "float32"]
 

@@ -24,14 +24,14 @@ from modkit.ops.quantized.levels import (
     values,
     width,
 )
-from modkit.ops.registry import Given, Shape
+from modkit.ops.registry import Attrs, Shape
 
 
-def _calibrated(attrs: Given) -> bool:
+def _calibrated(attrs: Attrs) -> bool:
     return is_calibrated(attrs["min_calib_range"], attrs["max_calib_range"])
 
 
-def _types(ins: Sequence[str | None], attrs: Given) -> Inferred:
+def _types(ins: Sequence[str | None], attrs: Attrs) -> Inferred:
     given = [ins[0], ins[1], *["float32"] * 4]
     if attrs.get("enable_float_output"):
         return given, ["float32"]
@@ -150,13 +150,13 @@ def quantized_elemwise_mul(
     return whole, *ends(-unit * INT32, unit * INT32)
 
 
-def _joined_names(attrs: Given) -> list[str]:
+def _joined_names(attrs: Attrs) -> list[str]:
     count = attrs["num_args"]
     ranges = [f"arg{i}_{end}" for i in range(count) for end in ("min", "max")]
     return [f"arg{i}" for i in range(count)] + ranges
 
 
-def _joined_types(ins: Sequence[str | None], attrs: Given) -> Inferred:
+def _joined_types(ins: Sequence[str | None], attrs: Attrs) -> Inferred:
     count = attrs["num_args"]
     found = list(ins[:count])
     joined = "uint8" if all(t == "uint8" for t in found) else "int8"

@@ -23,10 +23,10 @@ from modkit.ops.quantized.levels import (
     values,
     width,
 )
-from modkit.ops.registry import DType, Given, Shape, Size
+from modkit.ops.registry import Attrs, DType, Shape, Size
 
 
-def _same_type(ins: Sequence[str | None], _attrs: Given) -> Inferred:
+def _same_type(ins: Sequence[str | None], _attrs: Attrs) -> Inferred:
     return [ins[0], "float32", "float32"], [ins[0], "float32", "float32"]
 
 
@@ -140,7 +140,7 @@ def quantized_act(
     return jnp.maximum(data, 0), *jax.lax.stop_gradient((min_data, max_data))
 
 
-def _norm_types(ins: Sequence[str | None], _attrs: Given) -> Inferred:
+def _norm_types(ins: Sequence[str | None], _attrs: Attrs) -> Inferred:
     return [ins[0], *["float32"] * (len(ins) - 1)], ["int8", "float32", "float32"]
 
 
@@ -224,7 +224,7 @@ def quantized_batch_norm(
     return (levels, *ends(min_calib_range, max_calib_range)), {}
 
 
-def _embedding_types(ins: Sequence[str | None], _attrs: Given) -> Inferred:
+def _embedding_types(ins: Sequence[str | None], _attrs: Attrs) -> Inferred:
     return [ins[0], "int8", "float32", "float32"], ["int8", "float32", "float32"]
 
 

@@ -9,13 +9,13 @@ offset. Sums of products are int32, whose range says what 2**31 - 1 would be in 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import jax
 import jax.numpy as jnp
 
 from modkit.errors import DTypeError, ParameterError, ShapeError
-from modkit.ops.registry import op
+from modkit.ops.registry import Declared, op
 
 HALF = {"int8": 127.5, "uint8": 255.5}
 """Levels of a range, with the half that rounds to the last one."""
@@ -33,10 +33,12 @@ QUANTIZED = "output", "min_output", "max_output"
 """Names of the outputs of a quantized operator."""
 
 
-def quantized(name: str, **schema: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def quantized(
+    name: str, **fields: Unpack[Declared]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """`op` of the name ``_contrib_<name>``, with a range among its outputs."""
-    given = {"outputs": QUANTIZED, "hint": name, **schema}
-    return op(f"_contrib_{name}", precision="float32", **given)
+    fields = {"outputs": QUANTIZED, **fields}
+    return op(f"_contrib_{name}", precision="float32", hint=name, **fields)
 
 
 def width(low: Any, high: Any) -> jax.Array:

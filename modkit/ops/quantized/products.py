@@ -31,13 +31,13 @@ from modkit.ops.quantized.levels import (
     quantized,
     width,
 )
-from modkit.ops.registry import Given, Shape, Size
+from modkit.ops.registry import Attrs, Shape, Size
 
 _EXACT = 2**24
 """Whole numbers up to here are exact in float32."""
 
 
-def _types(ins: Sequence[str | None], attrs: Given) -> Inferred:
+def _types(ins: Sequence[str | None], attrs: Attrs) -> Inferred:
     tensors = 2 if attrs["no_bias"] else 3
     eight: list[str | None] = [ins[0], *["int8"] * (tensors - 1)]
     return eight + ["float32"] * (2 * tensors), ["int32", "float32", "float32"]

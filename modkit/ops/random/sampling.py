@@ -16,13 +16,13 @@ from modkit.ops.elementwise.arithmetic import convert
 from modkit.ops.floating import require_floating
 from modkit.ops.loops import while_loop
 from modkit.ops.random.distributions import DISTRIBUTIONS, Distribution
-from modkit.ops.registry import Given, Shape, Traced, op, with_schema
+from modkit.ops.registry import Attrs, Shape, Traced, op, with_schema
 
 FloatType = Literal["float16", "float32", "float64"] | None
 """Element types of the distributions' samples; ``None`` is float32."""
 
 
-def _sample_types(ins: Sequence[str | None], attrs: Given) -> Any:
+def _sample_types(ins: Sequence[str | None], attrs: Attrs) -> Any:
     known = next((t for t in ins if t), None)
     return [known] * len(ins), [attrs["dtype"] or "float32"]
 
@@ -54,7 +54,7 @@ def _register(dist: Distribution) -> None:
         wide = [t.reshape(t.shape + (1,) * len(extra)) for t in tensors]
         return dist.sample(key, tensors[0].shape + extra, dtype or "float32", wide)
 
-    def check(arrays: Sequence[Any], attrs: Given) -> None:
+    def check(arrays: Sequence[Any], attrs: Attrs) -> None:
         del arrays
         dist.check(*(attrs[n] for n in dist.params))
 

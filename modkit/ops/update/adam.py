@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from modkit.ops.partial_shapes import Rule, Sizes, common, merge
-from modkit.ops.registry import REQUIRED, Given
+from modkit.ops.registry import REQUIRED, Attrs
 from modkit.ops.update import formulas
 from modkit.ops.update.schema import COMMON, LR, declare, one_weight
 
@@ -68,7 +68,7 @@ declare(
 )  # fmt: skip
 
 
-def _phase2_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Given) -> Rule:
+def _phase2_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Attrs) -> Rule:
     """One shape for the weight, its master copy, the direction and the result; (1,) for norms."""
     full = common("grad or state", [*ins[:2], *ins[4:], *outs])
     norms = [merge(name, shape, (1,)) for name, shape in zip(("r1", "r2"), ins[2:4], strict=True)]

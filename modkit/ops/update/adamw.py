@@ -12,7 +12,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from modkit.ops.partial_shapes import Rule, Sizes, common
-from modkit.ops.registry import REQUIRED, Given
+from modkit.ops.registry import REQUIRED, Attrs
 from modkit.ops.update import formulas
 from modkit.ops.update.schema import Several, one_weight
 
@@ -28,13 +28,13 @@ def _step(
     return tuple(jnp.where(runs, a, b) for a, b in zip(new, old, strict=True))
 
 
-def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Given) -> Rule:
+def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Attrs) -> Rule:
     """One shape for all but the scale."""
     full = common("grad or state", [*ins[:-1], *outs])
     return [*[full] * (len(ins) - 1), ins[-1]], [full]
 
 
-def _dtypes(ins: Sequence[str | None], _attrs: Given) -> Any:
+def _dtypes(ins: Sequence[str | None], _attrs: Attrs) -> Any:
     low = next((d for d in ins[:-1] if d), None)
     return [low, low, low, low, "float32"], [low]
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from modkit.errors import ShapeError
 from modkit.ops.partial_shapes import Rule, Sizes, common, merge
-from modkit.ops.registry import REQUIRED, Given, Traced, op
+from modkit.ops.registry import REQUIRED, Attrs, Traced, op
 from modkit.ops.update import formulas
 from modkit.ops.update.schema import LR, Several, one_weight
 
@@ -90,7 +90,7 @@ def multi_lars(
     return jnp.where((weights_sum_sq > 0) & (grads_sum_sq > 0), scaled, lrs)
 
 
-def _rows(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Given) -> Rule:
+def _rows(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Attrs) -> Rule:
     """One number a row in the history, with the other axes of size 1 or without them."""
     full = common("grad", [*ins[:2], *outs])
     history = ins[2]

@@ -7,13 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError
 from modkit.ops.partial_shapes import Rule, Sizes, common, complete, merge, product
-from modkit.ops.registry import REQUIRED, Given, Traced, TracedTuple, numbered, op, with_schema
+from modkit.ops.registry import (
+    REQUIRED,
+    Attrs,
+    Declared,
+    Traced,
+    TracedTuple,
+    numbered,
+    op,
+    with_schema,
+)
 
 Numbers = Mapping[str, Any]
 """Parameters of an update in MXNet's order, with their defaults."""
@@ -28,12 +37,12 @@ def declare(
     tensors: Sequence[str] | None,
     numbers: Numbers,
     doc: str,
-    **schema: Any,
+    **fields: Unpack[Declared],
 ) -> None:
     """Register ``run`` with these inputs and parameters, which are arguments of the program."""
     attrs = {n: (bool if isinstance(d, bool) else Traced, d) for n, d in numbers.items()}
-    schema = {"precision": "float32", "differentiable": False, **schema}
-    op(name, **schema)(with_schema(run, name, doc, tensors, attrs))
+    fields = {"differentiable": False, **fields}
+    op(name, precision="float32", **fields)(with_schema(run, name, doc, tensors, attrs))
 
 
 def one_weight(
@@ -45,8 +54,7 @@ def one_weight(
     *,
     shared: Sequence[str] = (),
     mixed: str = "",
-    dtypes: Any = None,
-    **schema: Any,
+    **fields: Unpack[Declared],
 ) -> None:
     """Register the update operator of a formula.
 
@@ -58,19 +66,16 @@ def one_weight(
         doc: its documentation.
         shared: inputs after the states, which the formula takes by name.
         mixed: name of the mixed-precision form, which updates a float32 copy of a 16-bit weight.
-        dtypes: see `op`.
-        schema: see `op`.
+        fields: see `op`.
     """
-    schema = {"same_shape": "partial" not in schema, **schema}
+    fields = {"same_shape": "partial" not in fields, "aux": states, **fields}
 
     def run(*, weight: Any, grad: Any, **given: Any) -> Any:
         made = _stepped(formula, weight, grad, [given.pop(n) for n in states], given)
         return (made[0], dict(zip(states, made[1:], strict=True))) if states else made[0]
 
-    declare(
-        name, run, ("weight", "grad", *states, *shared), numbers, doc, aux=states, dtypes=dtypes,
-        **schema,
-    )  # fmt: skip
+    tensors = ("weight", "grad", *states, *shared)
+    declare(name, run, tensors, numbers, doc, **fields)
 
     def run_mixed(*, weight: Any, grad: Any, weight32: Any, **given: Any) -> Any:
         old = [given.pop(n) for n in states]
@@ -80,8 +85,8 @@ def one_weight(
     if mixed:
         tensors = ("weight", "grad", *states, "weight32", *shared)
         doc = f"`{name}` on the float32 copy ``weight32`` of a 16-bit weight."
-        schema = {**schema, "aliases": (), "dtypes": mixed_types, "aux": (*states, "weight32")}
-        declare(mixed, run_mixed, tensors, numbers, doc, **schema)
+        fields = {**fields, "aliases": (), "dtypes": mixed_types, "aux": (*states, "weight32")}
+        declare(mixed, run_mixed, tensors, numbers, doc, **fields)
 
 
 def _stepped(
@@ -92,7 +97,7 @@ def _stepped(
     return made if isinstance(made, tuple) else (made,)
 
 
-def mixed_types(ins: Sequence[str | None], _attrs: Given) -> Any:
+def mixed_types(ins: Sequence[str | None], _attrs: Attrs) -> Any:
     """Types of a mixed-precision operator: 16-bit weight and gradient, the rest float32."""
     low = next((d for d in ins[:2] if d), None)
     return [low, low, *["float32"] * (len(ins) - 2)], [low]
@@ -204,17 +209,17 @@ class Several:
             dtypes=self._dtypes,
         )(with_schema(run, self.name, self.doc, None, attrs))
 
-    def _names(self, attrs: Given) -> list[str]:
+    def _names(self, attrs: Attrs) -> list[str]:
         count = attrs[self.count]
         return [f"{n}_{i}" for i in range(count) for n in self.inputs] + list(self.shared)
 
-    def _dtypes(self, ins: Sequence[Any], _attrs: Given) -> tuple[list[Any], list[Any]]:
+    def _dtypes(self, ins: Sequence[Any], _attrs: Attrs) -> tuple[list[Any], list[Any]]:
         low = next((d for d in ins[: len(ins) - len(self.shared)] if d), None)
         states = ["float32" if self.mixed else low] * len(self.states)
         count = (len(ins) - len(self.shared)) // len(self.inputs)
         return [low, low, *states] * count + ["float32"] * len(self.shared), [low] * count
 
-    def _partial(self, ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Given) -> Rule:
+    def _partial(self, ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
         """One shape for each weight, its gradient and states."""
         width, count = len(self.inputs), attrs[self.count]
         filled: list[Sizes] = []

@@ -14,7 +14,7 @@ from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ndarray import random
 from modkit.ndarray.creation import full
 from modkit.ndarray.ndarray import NDArray, invoke, new
-from modkit.ops.random.functions import zipfian
+from modkit.ops.random.frontend import zipfian
 from modkit.ops.registry import REQUIRED, get_op
 from modkit.ops.update.frontend import adamw_functions, with_signature
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from modkit.ops.random.functions import zipfian
+from modkit.ops.random.frontend import zipfian
 from modkit.ops.update.frontend import adamw_functions
 from modkit.symbol import random
 from modkit.symbol.creation import full

@@ -16,7 +16,7 @@ from modkit.ops.stype import DENSE
 Shape = tuple[int, ...]
 
 
-class Pool:
+class SharedArrays:
     """Arrays for ``simple_bind``: a shared executor's, a shared buffer's, or new ones.
 
     As in MXNet 1.9.1, nothing is shared without a buffer. With one, the arguments that
