@@ -13,6 +13,7 @@ import pytest
 import modkit as mx
 from modkit.compile.program import Program
 from modkit.ndarray.storage import replacing
+from modkit.step.store import Store
 from tests.module.networks import assert_same, batches, convnet, mlp, ready, values
 
 pytestmark = [
@@ -157,6 +158,26 @@ def test_an_interrupt_at_any_instant_leaves_the_state_before_the_step_or_after_i
             break
     assert ends == {"before", "after"}
     assert in_a_thread(lambda: replacing.acquire(timeout=5) and not replacing.release())
+
+
+@pytest.mark.parametrize("step", [train, at_once])
+def test_a_pass_that_an_interrupt_cut_short_does_not_stop_the_next_ones(step, monkeypatch):
+    twin = Twin(mx.cpu)
+    step(twin.module, twin.batch, twin.metric)
+    train(twin.other, twin.batch, twin.metric)
+    read = Store.read
+
+    def cut_short(store, reader, *names):
+        read(store, reader, *names)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt) as kept:
+        patch.setattr(Store, "read", cut_short)
+        step(twin.module, twin.batch, twin.metric)
+    after = twin.after(twin.read(twin.module))
+    step(twin.module, twin.batch, twin.metric)
+    assert same(twin.read(twin.module), after)
+    assert kept.tb is not None  # the traceback, as a notebook keeps it, holds the pass
 
 
 def in_a_thread(work):
