@@ -16,6 +16,7 @@ from modkit.io.array import to_device
 from modkit.io.base import DataBatch, DataDesc, DataIter, check_position
 from modkit.ndarray import NDArray
 from modkit.ops.registry import check_elements, parse_value
+from modkit.signals import DeferredSignals
 
 _INERT: dict[str, Any] = {
     "prefetch_buffer": int,
@@ -130,8 +131,9 @@ class MXDataIter(DataIter):
         if self._rows is None:
             self._begin, self._taken = self._place(), 0
             self._rows = self._epoch()
-        self._taken += 1
-        self._present = next(self._rows, None)
+        with DeferredSignals():  # an exception ends a generator, and with it the epoch
+            self._taken += 1
+            self._present = next(self._rows, None)
         return self._present is not None
 
     def next(self) -> DataBatch:

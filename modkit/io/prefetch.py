@@ -19,6 +19,7 @@ from modkit.io.base import (
     position_of,
     reseed,
 )
+from modkit.signals import DeferredSignals
 
 EXIT_WAIT_S = 10.0
 """Seconds that the exit of the interpreter waits for calls under way, all together."""
@@ -144,14 +145,16 @@ class PrefetchingIter(HeldBatchIter):
         """Drop prefetched batches, and call ``begin`` for each iterator."""
         for fetch in self._fetches:
             fetch.wait()
+        self._fetches = []
         for each in self.iters:
             begin(each)
         self._ended = False
         self._fetch()
 
     def _fetch(self) -> None:
-        self._before = [position_of(each) for each in self.iters]
-        self._fetches = [_Fetch(i.next) for i in self.iters]
+        with DeferredSignals():  # one batch of each iterator, or of none
+            self._before = [position_of(each) for each in self.iters]
+            self._fetches = [_Fetch(i.next) for i in self.iters]
 
     def reset(self) -> None:
         """Begin the next epoch; prefetched batches are dropped."""
@@ -169,8 +172,14 @@ class PrefetchingIter(HeldBatchIter):
         """
         if self._ended:
             return False
+        if not self._fetches:  # an interrupted call has left none
+            self._fetch()
         for fetch in self._fetches:
             fetch.wait()
+        with DeferredSignals():
+            return self._step()
+
+    def _step(self) -> bool:
         fetched, self._fetches = self._fetches, []
         try:
             batches = [fetch.result() for fetch in fetched]

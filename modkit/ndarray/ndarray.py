@@ -81,6 +81,7 @@ from modkit.ops.methods import Methods
 from modkit.ops.registry import DTYPE_CODES, OPS, Op, Traced, dtype_name, get_op
 from modkit.ops.sparse_values import picks_rows
 from modkit.ops.stype import result as result_stype
+from modkit.signals import DeferredSignals
 from modkit.util import is_np_shape
 
 _DTYPE_MX_TO_NP = {-1: None, **{n: jnp.dtype(name).type for n, name in DTYPE_CODES.items()}}
@@ -1041,11 +1042,16 @@ def _run(
     if not isinstance(out, list | tuple) or len(out) != len(outputs):
         outputs = outputs[: plan.visible]  # out may have arrays for all of them, as in MXNet
     uses = uses_of(inputs, read) if recorded else []
+    if out is not None:
+        _check_targets(plan, outputs, out if isinstance(out, list | tuple) else [out])
     if changed:
         names = plan.op.input_names(plan.attrs)
-        for name, value in changed.items():
-            inputs[names.index(name)]._take(value)
-    result = _deliver(plan, outputs, out, ctx)
+        with DeferredSignals():  # states and results: all of them or none
+            for name, value in changed.items():
+                inputs[names.index(name)]._take(value)
+            result = _deliver(plan, outputs, out, ctx)
+    else:
+        result = _deliver(plan, outputs, out, ctx)
     if recorded:
         made = result if isinstance(result, list | tuple) else [result]
         put(TapeNode(call, uses, ctx, [(plan.op.name, plan.attrs_of(numbers))]), made)
@@ -1064,7 +1070,6 @@ def _times_older(plan: CallPlan, inputs: Sequence[NDArray], out: Any, ctx: Conte
 def _deliver(plan: CallPlan, outputs: Sequence[Any], out: Any, ctx: Context) -> Any:
     if out is not None:
         targets = out if isinstance(out, list | tuple) else [out]
-        _check_targets(plan, outputs, targets)
         for target, value in zip(targets, outputs, strict=True):
             target._take(value)
         return out

@@ -14,6 +14,7 @@ from modkit.errors import ParameterError, ShapeError
 from modkit.ndarray import NDArray, from_jax
 from modkit.ndarray.storage import x64_for
 from modkit.optimizer.base import Optimizer
+from modkit.signals import DeferredSignals
 
 if TYPE_CHECKING:  # optax is optional, and already imported by code that passes a transformation
     import optax
@@ -229,6 +230,10 @@ class OptaxOptimizer(Optimizer):
         """Update a parameter, or a list of them as one tree, in place."""
         if not isinstance(index, list | tuple):
             index, weight, grad, state = [index], [weight], [grad], [state]
+        with DeferredSignals():  # counts, parameters and states: those before, or after
+            self._update_list(index, weight, grad, state)
+
+    def _update_list(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         names = tuple(self._name(i) for i in index)
         hyper = self.hyper(index)
         device = weight[0].ctx.jax_device  # a transformation needs all of them on one device

@@ -21,6 +21,7 @@ from modkit.ops.stype import ROWS
 from modkit.ops.update import formulas
 from modkit.optimizer.base import LOW, Optimizer
 from modkit.optimizer.eager_update import update_arrays, update_rows
+from modkit.signals import DeferredSignals
 
 State = Any
 """``None``, an array, or a tuple of states."""
@@ -467,7 +468,8 @@ class RuleOptimizer(Optimizer):
     ) -> None:
         """The update itself, which subclasses of MXNet's SGD override."""
         tree = TreeRule(self._require_rule(), multi_precision, clip_norm=self._clip_norm)
-        self._update_eagerly(tree, indices, weights, grads, states)
+        with DeferredSignals():  # counts, parameters and states: those before, or after
+            self._update_eagerly(tree, indices, weights, grads, states)
 
     def _update_eagerly(
         self, tree: TreeRule, index: Any, weight: Any, grad: Any, state: Any

@@ -273,7 +273,8 @@ class Pass:
     Attributes:
         writes_aux: whether auxiliary states are results: in training, and where Python code writes
             them.
-        settled: whether it has run, and released the arrays that it read.
+        settled: whether it has run, and released the arrays that it read; also until it has all of
+            them, as an interrupt may leave a pass that never will.
         watched_values: outputs and inputs of nodes, if the graph is ``watched``.
         seen_gradients: gradients of these inputs, by `modkit.step.node_taps.NodeInput`.
 
@@ -283,7 +284,8 @@ class Pass:
         repeats: a pass to repeat over the present values, with the same key data.
     """
 
-    settled = wants_gradients = repeated = watched = False
+    settled = True
+    wants_gradients = repeated = watched = False
     heads: Any = None
     update: Update | None = None
     kept: Any = None
@@ -317,6 +319,7 @@ class Pass:
             self.aux = {
                 n: c.host_snapshot(self) if near else c.snapshot(self) for n, c in own.aux.items()
             }
+        self.settled = False
         if self.repeated:
             return
         for cell, aval in zip(bound.outputs, bound.out_avals, strict=True):
@@ -335,6 +338,7 @@ class Pass:
         made.train = made.writes_aux = made.wants_gradients = True
         made.update, made.old, made._lent = update, {}, bound.lent()
         made.shared, made.aux = store.read(made, bound.shared, bound.aux)
+        made.settled = False
         for cell, aval in zip(bound.outputs, bound.out_avals, strict=True):
             cell.wait_for(made, aval)
         for name in bound.own_wrt:

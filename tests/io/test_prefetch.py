@@ -9,6 +9,7 @@ import modkit as mx
 from modkit.errors import NotReadyError, ParameterError
 from modkit.io import DataBatch, DataDesc, DataIter, NDArrayIter, PrefetchingIter, ResizeIter
 from tests.fresh import answer
+from tests.step.test_interrupts import interrupted
 from tests.threads import wait_until_calling
 from tools import attack_exits
 
@@ -178,3 +179,30 @@ batches = mx.io.PrefetchingIter(Waiting())
 print("[]")
 """
     assert answer(program) == []
+
+
+def two_at_once():
+    """Two iterators side by side, of the numbers from 0 on."""
+    data = [NDArrayIter({name: np.arange(8.0)}, batch_size=2) for name in "ab"]
+    return PrefetchingIter(data)
+
+
+def of_a_table(folder):
+    (folder / "data.csv").write_text("".join(f"{n}\n" for n in range(8)))
+    return mx.io.CSVIter(data_csv=str(folder / "data.csv"), data_shape=(1,), batch_size=2)
+
+
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"  # Python drops one that meets a finalizer
+)
+@pytest.mark.parametrize("make", [lambda _: two_at_once(), of_a_table])
+def test_an_interrupt_takes_no_more_than_the_batch_that_was_being_returned(make, tmp_path, ctrl_c):
+    for instant in range(1, 200, 3):
+        batches = make(tmp_path)
+        hit = interrupted(batches.next, instant)
+        left = [[int(a.asnumpy().flat[0]) for a in batch.data] for batch in batches]
+        assert left[-3:] == [[first] * len(left[0]) for first in (2, 4, 6)], instant
+        if not hit:
+            break
+    else:
+        pytest.fail("the instants have no end")

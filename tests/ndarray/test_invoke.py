@@ -199,6 +199,13 @@ def test_out_that_is_no_array_is_named():
         mx.nd.relu(mx.nd.ones((2,)), out=np.zeros(2))
 
 
+def test_a_refused_out_leaves_the_states_of_the_operator():
+    weight, grad, momentum = mx.nd.ones(3), mx.nd.ones(3), mx.nd.zeros(3)
+    with pytest.raises(mx.errors.ShapeError, match="out: got shape"):
+        mx.nd.sgd_mom_update(weight, grad, momentum, lr=1, momentum=0.9, out=mx.nd.ones(2))
+    assert momentum.asnumpy().tolist() == [0, 0, 0]
+
+
 def test_one_number_for_a_tuple_of_them():
     weight, grad = mx.nd.ones((3,)), mx.nd.ones((3,))
     for rate in (0.1, 0.2):

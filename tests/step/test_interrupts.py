@@ -1,5 +1,6 @@
 """A step is all or nothing: Ctrl-C at every instant, user code that raises, readers in threads."""
 
+import functools
 import itertools
 import signal
 import sys
@@ -8,11 +9,13 @@ import traceback
 
 import jax
 import numpy as np
+import optax
 import pytest
 
 import modkit as mx
 from modkit.compile.program import Program
 from modkit.ndarray.storage import replacing
+from modkit.step.store import Store
 from tests.module.networks import assert_same, batches, convnet, mlp, ready, values
 
 pytestmark = [
@@ -157,6 +160,89 @@ def test_an_interrupt_at_any_instant_leaves_the_state_before_the_step_or_after_i
             break
     assert ends == {"before", "after"}
     assert in_a_thread(lambda: replacing.acquire(timeout=5) and not replacing.release())
+
+
+@pytest.mark.parametrize("step", [train, at_once])
+def test_a_pass_that_an_interrupt_cut_short_does_not_stop_the_next_ones(step, monkeypatch):
+    twin = Twin(mx.cpu)
+    step(twin.module, twin.batch, twin.metric)
+    train(twin.other, twin.batch, twin.metric)
+    read = Store.read
+
+    def cut_short(store, reader, *names):
+        read(store, reader, *names)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt) as kept:
+        patch.setattr(Store, "read", cut_short)
+        step(twin.module, twin.batch, twin.metric)
+    after = twin.after(twin.read(twin.module))
+    step(twin.module, twin.batch, twin.metric)
+    assert same(twin.read(twin.module), after)
+    assert kept.tb is not None  # the traceback, as a notebook keeps it, holds the pass
+
+
+def by_updater(rule):
+    def make(weight, grad):
+        optimizer = mx.optimizer.create(rule)
+        update = mx.optimizer.get_updater(optimizer)
+        update([0], [grad], [weight])
+        states = [x for x in jax.tree.leaves(update.states[0]) if isinstance(x, mx.nd.NDArray)]
+        return lambda: update([0], [grad], [weight]), states, lambda: optimizer.num_update
+
+    return make
+
+
+def by_store(weight, grad):
+    store = mx.kv.create("local")
+    store.init(0, weight)
+    store.set_optimizer(mx.optimizer.SGD(learning_rate=0.1, momentum=0.9))
+
+    def step():
+        store.push(0, [grad, grad])
+
+    def count():
+        store.pull(0, out=weight)
+        return store._updater.optimizer.num_update
+
+    step()
+    return step, [*store._updater.states.values()], count
+
+
+def by_operator(weight, grad):
+    states = mx.nd.zeros(3), mx.nd.zeros(3)
+    step = functools.partial(mx.nd.adam_update, weight, grad, *states, lr=0.1, out=weight)
+    step()
+    return step, states, lambda: weight.asnumpy()[0]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # as above
+@pytest.mark.parametrize(
+    ("make", "stride"),
+    [
+        (by_updater("adam"), 11),
+        (by_updater(optax.adam(0.1)), 97),
+        (by_store, 19),
+        (by_operator, 1),
+    ],
+    ids=["adam", "optax", "kvstore", "operator"],
+)
+def test_an_update_outside_of_a_module_writes_all_or_nothing(make, stride):
+    weight = mx.nd.ones(3)
+    update, states, count = make(weight, mx.nd.array([0.1, -0.2, 0.3]))
+
+    def read():
+        return [np.array(count()), *(a.asnumpy().copy() for a in (weight, *states))]
+
+    instant, hit, ends = 0, True, set()
+    while hit:
+        instant += stride
+        before = read()
+        hit = interrupted(update, instant)
+        changed = {not np.array_equal(a, b) for a, b in zip(before, read(), strict=True)}
+        assert len(changed) == 1, f"instant {instant}"
+        ends |= changed
+    assert True in ends
 
 
 def in_a_thread(work):
