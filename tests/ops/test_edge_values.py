@@ -517,9 +517,17 @@ def test_partly_known_shapes():
     [
         (lambda a: mx.nd.concat(a, a, dim=None), "dim: got None, expected int"),
         (lambda a: mx.nd.sgd_update(a, a, lr=None), "lr: got None, expected float"),
+        (lambda a: mx.nd.ftml_update(a, a, a, a, a, lr=1, t=2.5), "t: got 2.5, expected int"),
+        (lambda a: mx.nd.lamb_update_phase1(a, a, a, a, wd=0, t="1e1"), "t: got 1e1, expected int"),
+        (
+            lambda a: mx.nd._internal._multi_lamb_update(
+                a, a, a, a, learning_rates=(1,), wds=(0,), step_count=(1.5,), num_tensors=1
+            ),
+            r"step_count: got \(1.5,\), expected a tuple of int",
+        ),
     ],
 )
-def test_none_is_no_number(call, words):
+def test_none_and_fractions_are_no_numbers_there(call, words):
     with pytest.raises(mx.base.MXNetError, match=words):
         call(mx.nd.ones((2,)))
 

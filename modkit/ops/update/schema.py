@@ -13,13 +13,24 @@ import jax.numpy as jnp
 
 from modkit.errors import ParameterError
 from modkit.ops.partial_shapes import Rule, Sizes, common, complete, merge, product
-from modkit.ops.registry import REQUIRED, Given, Traced, TracedTuple, numbered, op, with_schema
+from modkit.ops.registry import (
+    REQUIRED,
+    Given,
+    Traced,
+    TracedInt,
+    TracedInts,
+    TracedTuple,
+    numbered,
+    op,
+    with_schema,
+)
 
 Numbers = Mapping[str, Any]
 """Parameters of an update in MXNet's order, with their defaults."""
 
 LR = {"lr": REQUIRED}
 COMMON = {"wd": 0.0, "rescale_grad": 1.0, "clip_gradient": -1.0}
+STEPS = {"t": TracedInt, "step_count": TracedInts}
 
 
 def declare(
@@ -31,9 +42,17 @@ def declare(
     **schema: Any,
 ) -> None:
     """Register ``run`` with these inputs and parameters, which are arguments of the program."""
-    attrs = {n: (bool if isinstance(d, bool) else Traced, d) for n, d in numbers.items()}
+    attrs = _typed(numbers, {})
     schema = {"precision": "float32", "differentiable": False, **schema}
     op(name, **schema)(with_schema(run, name, doc, tensors, attrs))
+
+
+def _typed(numbers: Numbers, kinds: Given) -> dict[str, tuple[Any, Any]]:
+    """Annotation and default of each parameter: of these kinds, else a flag or a number."""
+    kinds = {**kinds, **STEPS}
+    return {
+        n: (kinds.get(n, bool if isinstance(d, bool) else Traced), d) for n, d in numbers.items()
+    }
 
 
 def one_weight(
@@ -188,10 +207,7 @@ class Several:
             return self.run(*data, **given)
 
         kinds = dict.fromkeys(self.each, TracedTuple) | {self.count: int}
-        attrs = {
-            n: (kinds.get(n, bool if isinstance(d, bool) else Traced), d)
-            for n, d in {**self.numbers, self.count: 1}.items()
-        }
+        attrs = _typed({**self.numbers, self.count: 1}, kinds)
         op(
             self.name,
             precision="float32",
