@@ -47,6 +47,11 @@ VALUES = [
     ("max of float16", lambda: mx.nd.max(mx.nd.array([1, nan, 3], dtype="float16")), [nan]),
     ("sign", lambda: mx.nd.sign(mx.nd.array([nan, -2, 3])), [0, -1, 1]),
     ("relu", lambda: mx.nd.relu(mx.nd.array([nan, -2, 3])), [nan, 0, 3]),
+    (
+        "one_hot of bytes",
+        lambda: mx.nd.one_hot(mx.nd.array([1]), 2, on_value=300, off_value=-2, dtype="uint8"),
+        [[254, 44]],
+    ),
     ("arange of int32", lambda: mx.nd.arange(0, 3, 0.5, dtype="int32"), [0] * 6),
     ("arange of int64", lambda: mx.nd.arange(0.7, 5, 1.4, dtype="int64"), [0, 1, 2, 3]),
     ("arange of float32", lambda: mx.nd.arange(0, 3, 1.5), [0, 1.5]),

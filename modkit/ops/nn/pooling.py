@@ -33,7 +33,7 @@ def pool_norm(
     data: jax.Array, windows: Windows, form: WindowForm = PLAIN, *, power: int
 ) -> jax.Array:
     """``(sum x^p)^(1/p)`` of each window, with the sign that ``x^p`` has; gradient 0 at 0."""
-    total = pool_sum(data**power, windows, form)
+    total = pool_sum(data.astype(accumulator(data)) ** power, windows, form)
     if power == 1:
         return total
     somewhere = total != 0
