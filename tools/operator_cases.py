@@ -289,6 +289,8 @@ def _is_random(name, attrs):
     """Whether parameters make an operator random whose row is not."""
     if name.startswith("_image_random"):
         return attrs.get("min_factor") != attrs.get("max_factor")
+    if name == "RNN":
+        return attrs.get("p", 0) != 0
     return name == "Dropout" or attrs.get("act_type") == "rrelu"
 
 
@@ -405,7 +407,8 @@ def _spoilt(invalid, arrays, attrs, stream, first):
     if invalid == "fewer":
         del arrays[j]
     elif invalid == "type":
-        arrays[j] = arrays[j].astype(TYPES[stream.randint(len(TYPES))])
+        with np.errstate(invalid="ignore"):
+            arrays[j] = arrays[j].astype(TYPES[stream.randint(len(TYPES))])
     elif invalid == "rank":
         a = arrays[j]
         arrays[j] = a[None] if a.ndim == 0 or stream.rand() < 0.5 else a.reshape(-1)

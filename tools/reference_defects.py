@@ -302,6 +302,7 @@ CRASHES = (
     "_contrib_index_copy",
     "_contrib_interleaved_*",
     "*_div_scalar",
+    "broadcast_div",
     "*elemwise_div",
     "_image_resize",
     "_sample_*",
@@ -897,7 +898,7 @@ DEFECTS = [
     ("*DeformableConvolution", "only modkit runs: .*only implemented in GPU", "no kernel for CPUs"),
     (
         "Sequence[LR]*",
-        "(outputs|gradient)",
+        "(outputs|gradient|the reference adds otherwise)",
         "lengths outside of the array: it reads other memory",
         _lengths_outside,
     ),
@@ -1462,6 +1463,7 @@ DEFECTS = [
         lambda case: case["attrs"].get("out_grad") in (True, "True"),
     ),
     ("RNN", "only modkit runs: .*No training support", "projections in inference alone"),
+    ("RNN", "only modkit runs: .*LSTM state clipping", "without oneDNN, states are not clipped"),
     ("_histogram", r"only modkit runs: .*req\[[01]\]", "one output alone is refused"),
     ("_image_to_tensor", "gradient", "the head gradient as it is, not divided by 255"),
     (
@@ -1772,6 +1774,11 @@ DEFECTS = [
         "only modkit runs: .*elemwise_op_common",
         "types do not go into its branches",
         _other_types,
+    ),
+    (
+        "_while_loop",
+        r"gradient.*at \(0,\), expected nan",
+        "gradients of SequenceMask's lengths are memory that it never wrote, here times 0",
     ),
     (
         "_while_loop",
