@@ -898,7 +898,7 @@ DEFECTS = [
     ("*DeformableConvolution", "only modkit runs: .*only implemented in GPU", "no kernel for CPUs"),
     (
         "Sequence[LR]*",
-        "(outputs|gradient|the reference adds otherwise)",
+        "(outputs|gradient|the reference adds otherwise|the reference crashes)",
         "lengths outside of the array: it reads other memory",
         _lengths_outside,
     ),
@@ -1464,6 +1464,17 @@ DEFECTS = [
     ),
     ("RNN", "only modkit runs: .*No training support", "projections in inference alone"),
     ("RNN", "only modkit runs: .*LSTM state clipping", "without oneDNN, states are not clipped"),
+    ("RNN", r"only modkit runs: .*param_\.p >= 0", "without oneDNN it drops no whole layer"),
+    (
+        "RNN",
+        "gradient",
+        "three plain layers of float64: 4.16 for a weight whose finite differences are 0",
+        lambda case: (
+            case["arrays"][0].dtype == "float64"
+            and str(case["attrs"]["mode"]).startswith("rnn_")
+            and int(case["attrs"]["num_layers"]) > 2
+        ),
+    ),
     ("_histogram", r"only modkit runs: .*req\[[01]\]", "one output alone is refused"),
     ("_image_to_tensor", "gradient", "the head gradient as it is, not divided by 255"),
     (
