@@ -74,12 +74,11 @@ def windows_of(data: Shape, attrs: Given) -> Windows:
     if attrs["global_pool"]:
         kernel = kernel or (1,) * (len(data) - 2)
         attrs = {**attrs, "stride": (), "pad": ()}
-        if 0 in data[1:]:
-            raise ShapeError(
-                f"Pooling: got data of shape {data} with global_pool=True, expected sizes of 1 or "
-                "more but for the batch"
-            )
     layout = resolve(attrs.get("layout"), data, len(kernel), "Pooling")
+    if attrs["global_pool"] and 0 in [data[axis] for axis in spatial_axes(layout)]:
+        raise ShapeError(
+            f"Pooling: got data of shape {data} with global_pool=True, expected a position"
+        )
     stride = per_axis(attrs["stride"], kernel, 1, "Pooling: stride")
     # MXNet reads the first number of a longer pad for one axis and ignores the rest.
     pad = attrs["pad"][:1] if len(kernel) == 1 else attrs["pad"]
