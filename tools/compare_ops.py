@@ -4,6 +4,9 @@
     MODKIT_REFERENCE=/path/to/python tools/compare_ops.py --ops dot,batch_dot --seed 7
     MODKIT_REFERENCE=/path/to/python tools/compare_ops.py --count 1000 --seed 3 --cases 17,401
 
+With ``--forms`` modkit is compared with itself: each case is run in an executor, eagerly, and as
+the training step of a module, by NumPy where modkit does so, and by XLA alone.
+
 ``MODKIT_REFERENCE`` is the python of an environment that has mxnet. `operator_cases.py` draws the
 cases. Both sides infer shapes (of outputs, and of all from the first input alone) and types,
 compute outputs, gradients written and added, and gradients of gradients, or refuse
@@ -56,9 +59,12 @@ def main():
     parser.add_argument(
         "--excused", action="store_true", help="print excused differences, uses of rows"
     )
+    parser.add_argument(
+        "--forms", action="store_true", help="compare modkit's ways to run a case, each other"
+    )
     given = parser.parse_args()
     reference = os.environ.get("MODKIT_REFERENCE")
-    if not reference:
+    if not reference and not given.forms:
         sys.exit("MODKIT_REFERENCE: not set, expected the python of an environment with mxnet")
     drawing = importlib.import_module("operator_cases")
     cases = drawing.draw(given.count, given.seed, given.ops.split(","))
@@ -67,6 +73,8 @@ def main():
     cases.sort(key=lambda case: case["onednn"])
     if not cases:
         sys.exit(f"no operator of the tables fits {given.ops!r}")
+    if given.forms:
+        return _compare_forms(drawing.spell, cases)
     defects = importlib.import_module("reference_defects")
     found, excused, refused, uses = 0, 0, 0, collections.Counter()
     with tempfile.TemporaryDirectory() as folder:
@@ -90,6 +98,64 @@ def main():
         f"{refused} refused by both"
     )
     return 1 if found else 0
+
+
+FORMS = (("modkit", "graph"), ("modkit", "recorded"), ("modkit", "step"))
+FORMS += (("xla", "graph"), ("xla", "recorded"))
+PLAIN = {"passes": False, "in_place": False, "reshaped": False, "predicting": False, "storage": ()}
+
+
+def _compare_forms(spell, cases):
+    """Run cases in all forms, and print what differs."""
+    cases = [{**c, **PLAIN} for c in cases if _has_forms(c)]
+    found = 0
+    with tempfile.TemporaryDirectory() as folder:
+        made = [
+            _ahead(answers(sys.executable, p, [{**c, "manner": m} for c in cases], Path(folder), m))
+            for p, m in FORMS
+        ]
+        for case, first, *others in zip(cases, *made):  # noqa: B905 - Python 3.8
+            wrong = [
+                f"{package} {manner}: {what}"
+                for (package, manner), other in zip(FORMS[1:], others)  # noqa: B905 - as above
+                for what in _form_differences(case, other, first)
+            ]
+            found += bool(wrong)
+            for what in wrong:
+                print(f"{spell(case)}: {what}", flush=True)
+    print(f"{len(cases)} cases in {len(FORMS)} forms: {found} differ")
+    return 1 if found else 0
+
+
+def _has_forms(case):
+    """Whether forms of a case agree: eager calls of ``_cond`` record one branch alone."""
+    plain = case["manner"] in ("graph", "recorded") and case["op"] != "_cond"
+    return plain and not case["random"] and not case["invalid"]
+
+
+def _form_differences(case, other, first):
+    """In words, what differs between a form and the first one, in the parts of both."""
+    if (other[0], first[0]) != ("ran", "ran"):
+        refused = first[0] == "ran" and isinstance(first[1].get(FIRST), str)
+        if refused and "weights" not in other[1]:  # a step is refused as a whole
+            return []
+        words = [side[0] if side[0] == "ran" else side[1] for side in (other, first)]
+        return [] if other[0] == first[0] else ["{}; in an executor: {}".format(*words)]
+    want, got = dict(first[1]), other[1]
+    if "weights" in got and FIRST in want:
+        twice = 1 if case["repeated"] else None
+        names = [i for i, a in enumerate(case["arrays"]) if a.dtype.kind == "f" and i != twice]
+        names = names[case["frozen"] and len(names) > 1 :]
+        with np.errstate(over="ignore", invalid="ignore"):
+            slopes = want[FIRST]
+            want["weights"] = (
+                slopes
+                if isinstance(slopes, str)
+                else [case["arrays"][i] - g for i, g in zip(names, slopes)]  # noqa: B905
+            )
+    shared = [n for n in got if n in want and not n.startswith(("inferred", "names"))]
+    parts = (_compared(n, got, want, want[n]) for n in shared)
+    return [what for what in parts if what]
 
 
 def _ahead(items):
@@ -116,13 +182,13 @@ def _ahead(items):
 # ── One side ────────────────────────────────────────────────────────────────────────────────
 
 
-def answers(python, package, cases, folder):
+def answers(python, package, cases, folder, name=""):
     """The results of a package for each case; ``("crash", status)`` for one that ends a process.
 
     It ends one that runs nothing before it, as an earlier case may have written other memory.
     Cases for which the reference needs oneDNN stand last, and have processes of their own.
     """
-    questions = folder / f"{package}.cases"
+    questions = folder / f"{package}{name}.cases"
     packed_cases = [dict(case, arrays=[packed(a) for a in case["arrays"]]) for case in cases]
     questions.write_bytes(pickle.dumps(packed_cases, 4))
     done, plain = 0, sum(not case["onednn"] for case in cases)
@@ -155,7 +221,10 @@ def side(package, questions, start, end):
     """Run the cases from ``start`` to ``end``, each answer goes to what was standard output."""
     results = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    mx = importlib.import_module(package)
+    mx = importlib.import_module("modkit" if package == "xla" else package)
+    if package == "xla":
+        for name in ("invoke", "node_by_node"):
+            importlib.import_module(f"modkit.ndarray.{name}").program_of = lambda _: None
     resource.setrlimit(resource.RLIMIT_AS, (LIMIT_BYTES, LIMIT_BYTES))
     cases = pickle.loads(Path(questions).read_bytes())
     results.write(b"ready\n")

@@ -11,6 +11,10 @@ output, or none of the first input; some run eagerly, on views of arrays and in 
 as graphs that have been written as JSON. Some are one link of a chain of operators, whose
 gradients are sums, some run a second pass, and some calls spell their arguments otherwise. Some
 executors are reshaped, and some eager calls are recorded in inference mode.
+
+Two cases in five (``RARE``) draw more of what those seldom have: operators of several outputs,
+recurrent networks of any mode and size, quantized ones, float16 and bytes, arrays without
+elements, tuples of other lengths, and parameters such as ``out_type`` and ``layout``.
 """
 
 import fnmatch
@@ -36,6 +40,14 @@ INDEX_TYPES = ("int32", "int64", "uint8", "float16", "float32", "float64")
 PRODUCTS = ("khatri_rao", "*dot", "*linalg_gemm*", "*linalg_make*", "*linalg_syrk", "diag")
 PRODUCTS += ("_contrib_interleaved_*", "BilinearSampler")
 """Operators whose results may have the product of two sizes; they stay small."""
+RARE = 0.4
+"""Share of the cases that draw more of what others seldom have."""
+SELDOM = ("RNN",) * 4 + ("*quantize*", "*Norm*", "*split*", "SliceChannel", "topk", "moments")
+SELDOM += ("*Pooling*", "*onvolution*", "*linalg_*", "*MultiBox*", "*arg*", "*cast*", "one_hot")
+SELDOM += ("amp_*", "_histogram", "*svm*", "RegressionOutput", "softmin", "log_softmax", "softmax")
+"""Patterns of the operators of half of these."""
+SELDOM_TYPES = ("float16", "float16", "int8", "uint8", "float64")
+SELDOM_PARAMETERS = ("*type", "layout", "ret_typ", "mode", "*_mode", "ctx", "*_format", "act_type")
 LISTS = {
     "num_args": ("Concat", "concat", "stack", "khatri_rao", "add_n", "ElementWiseSum", "*_sum"),
     "num_arrays": ("multi_all_finite", "multi_sum_sq", "reset_arrays"),
@@ -66,10 +78,26 @@ def draw(count, seed, patterns):
             if any(fnmatch.fnmatch(row.op, p) for p in patterns):
                 by_op.setdefault(row.op, []).append(row)
     names = sorted(by_op)
-    return [
-        _case(by_op[names[i % len(names)]], schema, np.random.RandomState([seed, i]), i)
-        for i in range(count if names else 0)
-    ]
+    seldom = [found for p in SELDOM if (found := fnmatch.filter(names, p))]
+    cases = []
+    for i in range(count if names else 0):
+        stream = _Stream([seed, i])
+        stream.rare = stream.rand() < RARE
+        name = names[i % len(names)]
+        if stream.rare and seldom and stream.rand() < 0.5:
+            name = stream.choice(seldom[stream.randint(len(seldom))])
+        cases.append(_case(by_op[name], schema, stream, i))
+    return cases
+
+
+class _Stream(np.random.RandomState):
+    """What a case is drawn from."""
+
+    rare = False
+
+    def often(self, usual, rare):
+        """Whether something is drawn that has the one share, or the other in rare cases."""
+        return self.rand() < (rare if self.rare else usual)
 
 
 def spell(case):
@@ -110,15 +138,18 @@ def _recorded():
 
 def _case(choices, schema, stream, at):
     row = choices[stream.randint(len(choices))]
+    if row.op == "RNN" and stream.rare:
+        row = _recurrent(row, stream)
     manner = _manner(row.op, stream)
-    without = manner != "changing" and stream.rand() < 0.04
+    without = manner != "changing" and stream.often(0.04, 0.12)
     arrays = _arrays(row, stream, without)
     attrs = dict(row.attrs)
     if stream.rand() < 0.25:
         _lengthen(row.op, arrays, attrs, stream)
     axes = arrays[0].ndim if arrays else 1
     for name, kind in schema.get(row.op, ()):
-        if stream.rand() < (0.3 if name in attrs else 0.15):
+        seldom = any(fnmatch.fnmatch(name, p) for p in SELDOM_PARAMETERS)
+        if stream.often(0.3 if name in attrs else 0.15, 0.6 if seldom else 0.25):
             value = _value(kind, attrs.get(name), stream, axes if name in AXES else 0)
             if isinstance(value, float) and "_update" in row.op and stream.rand() < 0.1:
                 value = EXTREME[stream.randint(len(EXTREME))]
@@ -258,6 +289,8 @@ def _is_random(name, attrs):
     """Whether parameters make an operator random whose row is not."""
     if name.startswith("_image_random"):
         return attrs.get("min_factor") != attrs.get("max_factor")
+    if name == "RNN":
+        return attrs.get("p", 0) != 0
     return name == "Dropout" or attrs.get("act_type") == "rrelu"
 
 
@@ -272,9 +305,10 @@ def _arrays(row, stream, without):
         stream: what they are drawn from.
         without: whether one size is 0, or none of the arrays has an axis.
     """
-    kept = stream.rand() < 0.6 and not without
+    kept = not without and (stream.rand() < 0.6 or row.note == FITTED)
     sizes = {} if kept else _sizes(row, stream, without)
-    kind = TYPES[stream.randint(len(TYPES))]
+    kinds = SELDOM_TYPES if stream.often(0, 0.6) else TYPES
+    kind = kinds[stream.randint(len(kinds))]
     mixed = stream.rand() < 0.05
     if "mp_" in row.op and not mixed:
         kind = "float32"  # mixed precision: the row's types fit each other
@@ -299,6 +333,38 @@ def _arrays(row, stream, without):
             made = made.astype(INDEX_TYPES[stream.randint(len(INDEX_TYPES))])
         arrays.append(made)
     return arrays
+
+
+FITTED = "sizes fit parameters"
+
+
+def _recurrent(row, stream):
+    """A row of ``RNN`` of any mode and size, whose arrays fit."""
+    mode = ("rnn_relu", "rnn_tanh", "lstm", "gru")[stream.randint(4)]
+    steps, batch, inputs, hidden, layers, directions = (
+        int(stream.randint(1, n)) for n in (7, 5, 6, 6, 4, 3)
+    )
+    given = hidden if mode != "lstm" or stream.rand() < 0.7 else int(stream.randint(1, hidden + 1))
+    gates = {"lstm": 4, "gru": 3}.get(mode, 1)
+    count = 0
+    for layer in range(layers):
+        width = given * directions if layer else inputs
+        count += directions * gates * hidden * (width + given + 2)
+        count += directions * given * hidden * (given != hidden)
+    attrs = {"mode": mode, "state_size": hidden, "num_layers": layers}
+    attrs |= {"bidirectional": True} if directions == 2 else {}
+    attrs |= {"projection_size": given} if given != hidden else {}
+    attrs |= {"state_outputs": bool(stream.randint(2))} if stream.rand() < 0.7 else {}
+    arrays = [(steps, batch, inputs), (count,), (layers * directions, batch, given)]
+    if mode == "lstm":
+        arrays.append((layers * directions, batch, hidden))
+        if stream.rand() < 0.3:  # the reference's CPUs do not clip
+            attrs |= {"lstm_state_clip_min": -9.0, "lstm_state_clip_max": 9.0}
+            attrs |= {"lstm_state_clip_nan": bool(stream.randint(2))}
+    if stream.rand() < 0.2:  # nor do they look at lengths
+        arrays.append(rows.Input(values=[steps] * batch))
+        attrs["use_sequence_length"] = True
+    return type(row)("RNN", arrays, attrs, note=FITTED)
 
 
 def _sizes(row, stream, without):
@@ -341,7 +407,8 @@ def _spoilt(invalid, arrays, attrs, stream, first):
     if invalid == "fewer":
         del arrays[j]
     elif invalid == "type":
-        arrays[j] = arrays[j].astype(TYPES[stream.randint(len(TYPES))])
+        with np.errstate(invalid="ignore"):
+            arrays[j] = arrays[j].astype(TYPES[stream.randint(len(TYPES))])
     elif invalid == "rank":
         a = arrays[j]
         arrays[j] = a[None] if a.ndim == 0 or stream.rand() < 0.5 else a.reshape(-1)
@@ -411,9 +478,9 @@ def _tuple(head, now, stream):
     one = _real if "float" in head or "double" in head else lambda v, s: _whole(v, s, False)
     if isinstance(now, tuple | list) and len(now):
         given = [one(v, stream) if stream.rand() < 0.5 else v for v in now]
-        if stream.rand() < 0.1:
+        if stream.often(0.1, 0.3):
             given = given[:-1] if stream.rand() < 0.5 else [*given, given[-1]]
         return tuple(given)
-    if now is not None:
+    if now is not None and not stream.often(0, 0.5):
         return None
     return tuple(one(1, stream) for _ in range(stream.randint(1, 4)))

@@ -2,8 +2,9 @@
 
 It runs under the reference's Python 3.8, too.
 
-A case is run in one of four manners: as a graph in an executor, eagerly and recorded for its
-gradients, eagerly with the arrays that the call changes, or no further than shapes and types.
+A case is run in one of five manners: as a graph in an executor, eagerly and recorded for its
+gradients, eagerly with the arrays that the call changes, no further than shapes and types, or as
+the training step of a module.
 """
 
 import importlib
@@ -26,8 +27,9 @@ def answer(mx, case):
     """``("ran", parts by name)`` or ``("refused", words)``."""
     mx.random.seed(1)
     manner = case["manner"]
-    library = mx.sym if manner in ("graph", "inferred") else mx.nd
-    run = {"graph": _run, "inferred": _infer, "recorded": _record, "changing": _change}[manner]
+    library = mx.sym if manner in ("graph", "inferred", "step") else mx.nd
+    runs = {"graph": _run, "inferred": _infer, "recorded": _record, "changing": _change}
+    run = {**runs, "step": _step}[manner]
     try:
         function = calls.function(mx, case["op"], library) or recorder._function(
             mx, case["op"], library
@@ -283,6 +285,39 @@ def _run(mx, function, case):
             except Exception as error:  # as above
                 found["reshaped"] = _words(mx, error)
     return found
+
+
+def _step(mx, function, case):
+    """Outputs of a step, and the weights after it: inputs without their gradients."""
+    arrays, first = _arrays(mx, case), len(case["arrays"]) - case["aux"]
+    names = [f"in{i}" for i in range(first)]
+    given = dict(zip(names, arrays))  # noqa: B905 - Python 3.8
+    inputs = [mx.sym.Variable(n, shape=a.shape, dtype=a.dtype) for n, a in given.items()]
+    if case["repeated"]:
+        inputs[1] = inputs[0]
+        del given["in1"]
+    symbol = _symbol(mx, function, inputs, case)
+    if case["output"] is not None:
+        symbol = symbol[case["output"] % len(symbol.list_outputs())]
+    weights = [n for n, a in given.items() if a.dtype in FLOATS]
+    weights = weights[case["frozen"] and len(weights) > 1 :]
+    states = dict(zip(symbol.list_auxiliary_states(), arrays[first:]))  # noqa: B905 - as above
+    fixed = [n for n in given if n not in weights]
+    whole = mx.sym.Group([symbol, mx.sym.BlockGrad(mx.sym.Variable("data"))])
+    module = mx.mod.Module(whole, label_names=None, fixed_param_names=fixed, context=mx.cpu())
+    module.bind([("data", (1,))])
+    module.init_params(arg_params=given, aux_params=states)
+    module.init_optimizer(optimizer_params={"learning_rate": 1.0, "rescale_grad": 1.0, "wd": 0.0})
+    module.forward(mx.io.DataBatch([mx.nd.ones((1,))]), is_train=True)
+    shapes = symbol.infer_shape()[1]
+    kinds = symbol.infer_type()[1]
+    heads = [mx.nd.array(_head(np.empty(s)), dtype=t) for s, t in zip(shapes, kinds)]  # noqa: B905
+    module.backward([*heads, mx.nd.zeros((1,))])
+    module.update()
+    outputs = module.get_outputs()[:-1]
+    after = module.get_params()[0]
+    found = {"outputs": [packed(o.asnumpy()) for o in outputs]}
+    return dict(found, weights=[packed(after[n].asnumpy()) for n in weights])
 
 
 def _reshaped(mx, bound):

@@ -44,6 +44,14 @@ Traced = Annotated[float, "traced"]
 TracedTuple = Annotated[tuple[float, ...], "traced"]
 """Several such numbers."""
 
+TracedInt = Annotated[int, "traced"]
+"""A number of updates: whole, and an argument of the compiled program."""
+
+TracedInts = Annotated[tuple[int, ...], "traced"]
+"""Several of these."""
+
+_ARGUMENTS = (Traced, TracedTuple, TracedInt, TracedInts)
+
 DType = Annotated[str, "dtype"]
 """The name of an element type: ``"float32"``."""
 
@@ -261,7 +269,7 @@ class Op:
 
     def traced(self) -> tuple[str, ...]:
         """Names of the parameters that are arguments of the compiled program."""
-        return tuple(n for n, t in self.types.items() if t is Traced or t is TracedTuple)
+        return tuple(n for n, t in self.types.items() if t in _ARGUMENTS)
 
     def call(
         self,
@@ -456,8 +464,7 @@ def op(
             types_[variadic], defaults[variadic] = int, 0
         made = fn
         if not fields.get("differentiable", True):
-            arrays = (Traced, TracedTuple)
-            constants = {"train", *(n for n, t in types_.items() if t not in arrays)}
+            constants = {"train", *(n for n, t in types_.items() if t not in _ARGUMENTS)}
             made = without_gradient(name, fn, constants)
         entry = kind(
             name=name,
@@ -696,6 +703,8 @@ _READERS: dict[Any, Callable[[Any], Any]] = {
     Fraction: _read_fraction,
     Traced: float,
     TracedTuple: lambda value: _read_tuple(value, float),
+    TracedInt: lambda value: float(_read_int(value)),
+    TracedInts: lambda value: tuple(map(float, _read_tuple(value, int))),
 }
 
 _SPELLED: dict[Any, str] = {
@@ -704,6 +713,8 @@ _SPELLED: dict[Any, str] = {
     Fraction: "a fraction from 0 to 1",
     Traced: "float",
     TracedTuple: "a tuple of float",
+    TracedInt: "int",
+    TracedInts: "a tuple of int",
     type(None): "None",
 }
 

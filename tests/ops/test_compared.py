@@ -229,6 +229,9 @@ NOTHING = {
     "offset: got 0 for matrices of 0 rows, expected a row or more": lambda: (
         mx.nd.linalg.extractdiag(mx.nd.zeros((0, 0)))
     ),
+    "Pooling: got data of shape (1, 2, 0) with global_pool=True": lambda: mx.nd.Pooling(
+        mx.nd.zeros((1, 2, 0)), global_pool=True, kernel=(1,)
+    ),
     "got data (1, 1, 0, 4), which has no pixels; expected an image or more": lambda: C.ROIAlign(
         mx.nd.zeros((1, 1, 0, 4)), mx.nd.ones((1, 5)), pooled_size=(2, 2), spatial_scale=1.0
     ),

@@ -47,6 +47,11 @@ VALUES = [
     ("max of float16", lambda: mx.nd.max(mx.nd.array([1, nan, 3], dtype="float16")), [nan]),
     ("sign", lambda: mx.nd.sign(mx.nd.array([nan, -2, 3])), [0, -1, 1]),
     ("relu", lambda: mx.nd.relu(mx.nd.array([nan, -2, 3])), [nan, 0, 3]),
+    (
+        "one_hot of bytes",
+        lambda: mx.nd.one_hot(mx.nd.array([1]), 2, on_value=300, off_value=-2, dtype="uint8"),
+        [[254, 44]],
+    ),
     ("arange of int32", lambda: mx.nd.arange(0, 3, 0.5, dtype="int32"), [0] * 6),
     ("arange of int64", lambda: mx.nd.arange(0.7, 5, 1.4, dtype="int64"), [0, 1, 2, 3]),
     ("arange of float32", lambda: mx.nd.arange(0, 3, 1.5), [0, 1.5]),
@@ -517,9 +522,17 @@ def test_partly_known_shapes():
     [
         (lambda a: mx.nd.concat(a, a, dim=None), "dim: got None, expected int"),
         (lambda a: mx.nd.sgd_update(a, a, lr=None), "lr: got None, expected float"),
+        (lambda a: mx.nd.ftml_update(a, a, a, a, a, lr=1, t=2.5), "t: got 2.5, expected int"),
+        (lambda a: mx.nd.lamb_update_phase1(a, a, a, a, wd=0, t="1e1"), "t: got 1e1, expected int"),
+        (
+            lambda a: mx.nd._internal._multi_lamb_update(
+                a, a, a, a, learning_rates=(1,), wds=(0,), step_count=(1.5,), num_tensors=1
+            ),
+            r"step_count: got \(1.5,\), expected a tuple of int",
+        ),
     ],
 )
-def test_none_is_no_number(call, words):
+def test_none_and_fractions_are_no_numbers_there(call, words):
     with pytest.raises(mx.base.MXNetError, match=words):
         call(mx.nd.ones((2,)))
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ops.dtype_inference import first_decides
+from modkit.ops.elementwise.arithmetic import convert
 from modkit.ops.partial_shapes import Rule, Sizes, check_axis, merge
 from modkit.ops.registry import Attrs, DType, op
 
@@ -262,5 +263,4 @@ def one_hot(
     if depth < 0:
         raise ParameterError(f"one_hot: depth: got {depth}, expected 0 or more")
     hit = whole(indices)[..., None] == jnp.arange(depth, dtype=jnp.int32)
-    kind = jnp.dtype(dtype)
-    return jnp.where(hit, jnp.asarray(on_value).astype(kind), jnp.asarray(off_value).astype(kind))
+    return jnp.where(hit, *(convert(jnp.asarray(v), dtype) for v in (on_value, off_value)))

@@ -39,7 +39,8 @@ def convert(x: jax.Array, dtype: Any) -> jax.Array:
 
 def in_float(fn: Callable[..., jax.Array], rounds: bool = False) -> Callable[..., jax.Array]:
     """``fn`` for whole numbers too: computed in float64, as in float32 the root of 27 is below 3,
-    and cut off towards zero.
+    and cut off towards zero. Of float16 it is computed in float32: squares in derivatives are often
+    beyond 65,504.
 
     Args:
         fn: a function of floating point.
@@ -49,6 +50,8 @@ def in_float(fn: Callable[..., jax.Array], rounds: bool = False) -> Callable[...
 
     def run(*arrays: jax.Array) -> jax.Array:
         dtype = arrays[0].dtype
+        if dtype == jnp.float16:
+            return fn(*(a.astype(jnp.float32) for a in arrays)).astype(dtype)
         if not is_whole(dtype):
             return fn(*arrays)
         with jax.enable_x64(True):
@@ -104,7 +107,10 @@ def divide(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
     """``lhs / rhs``; of whole numbers, the quotient towards zero."""
     if is_whole(lhs.dtype):
         return jax.lax.div(*jnp.broadcast_arrays(lhs, rhs))
-    return lhs / rhs
+    return _quotient(lhs, rhs)
+
+
+_quotient = in_float(jnp.true_divide)
 
 
 def modulo(lhs: jax.Array, rhs: jax.Array) -> jax.Array:

@@ -33,7 +33,7 @@ def pool_norm(
     data: jax.Array, windows: Windows, form: WindowForm = PLAIN, *, power: int
 ) -> jax.Array:
     """``(sum x^p)^(1/p)`` of each window, with the sign that ``x^p`` has; gradient 0 at 0."""
-    total = pool_sum(data**power, windows, form)
+    total = pool_sum(data.astype(accumulator(data)) ** power, windows, form)
     if power == 1:
         return total
     somewhere = total != 0
@@ -75,6 +75,10 @@ def windows_of(data: Shape, attrs: Attrs) -> Windows:
         kernel = kernel or (1,) * (len(data) - 2)
         attrs = {**attrs, "stride": (), "pad": ()}
     layout = resolve(attrs.get("layout"), data, len(kernel), "Pooling")
+    if attrs["global_pool"] and 0 in [data[axis] for axis in spatial_axes(layout)]:
+        raise ShapeError(
+            f"Pooling: got data of shape {data} with global_pool=True, expected a position"
+        )
     stride = per_axis(attrs["stride"], kernel, 1, "Pooling: stride")
     # MXNet reads the first number of a longer pad for one axis and ignores the rest.
     pad = attrs["pad"][:1] if len(kernel) == 1 else attrs["pad"]

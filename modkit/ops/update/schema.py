@@ -18,6 +18,8 @@ from modkit.ops.registry import (
     Attrs,
     Declared,
     Traced,
+    TracedInt,
+    TracedInts,
     TracedTuple,
     numbered,
     op,
@@ -29,6 +31,7 @@ Numbers = Mapping[str, Any]
 
 LR = {"lr": REQUIRED}
 COMMON = {"wd": 0.0, "rescale_grad": 1.0, "clip_gradient": -1.0}
+STEPS = {"t": TracedInt, "step_count": TracedInts}
 
 
 def declare(
@@ -40,9 +43,17 @@ def declare(
     **fields: Unpack[Declared],
 ) -> None:
     """Register ``run`` with these inputs and parameters, which are arguments of the program."""
-    attrs = {n: (bool if isinstance(d, bool) else Traced, d) for n, d in numbers.items()}
+    attrs = _typed(numbers, {})
     fields = {"differentiable": False, **fields}
     op(name, precision="float32", **fields)(with_schema(run, name, doc, tensors, attrs))
+
+
+def _typed(numbers: Numbers, kinds: Attrs) -> dict[str, tuple[Any, Any]]:
+    """Annotation and default of each parameter: of these kinds, else a flag or a number."""
+    kinds = {**kinds, **STEPS}
+    return {
+        n: (kinds.get(n, bool if isinstance(d, bool) else Traced), d) for n, d in numbers.items()
+    }
 
 
 def one_weight(
@@ -193,10 +204,7 @@ class Several:
             return self.run(*data, **given)
 
         kinds = dict.fromkeys(self.each, TracedTuple) | {self.count: int}
-        attrs = {
-            n: (kinds.get(n, bool if isinstance(d, bool) else Traced), d)
-            for n, d in {**self.numbers, self.count: 1}.items()
-        }
+        attrs = _typed({**self.numbers, self.count: 1}, kinds)
         op(
             self.name,
             precision="float32",

@@ -4,6 +4,8 @@ from case import Case, Input
 
 X = [-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0]
 HALVES = [-2.5, -1.5, -0.5, -0.3, 0.0, 0.49999997, 0.5, 1.5, 2.5, 1e7 + 0.5]
+WIDE = [6e-4, 3e-3, 300.0, 1000.0]
+"""Squares of these, or their inverses, are outside of float16."""
 WHOLE = [-7, -2, -1, 0, 1, 2, 7]
 
 ANY = ("erf", "exp", "expm1", "sin", "cos", "tan", "arctan", "sinh", "cosh", "tanh", "arcsinh",
@@ -32,6 +34,11 @@ CASES = [
     *(Case(n, [Input((2, 3), -0.95, 0.95, dtype="float64")], rtol=1e-5) for n in WITHIN_ONE),
     Case("arccosh", [Input((2, 3), 1.1, 5)]),
     Case("arccosh", [Input(values=[1.0, 2.0])], note="ends"),
+    *(
+        Case(n, [Input(values=WIDE[-2:], dtype="float16")], note="wide", atol=1e-4)
+        for n in ("arccosh", "arcsinh")
+    ),
+    Case("rsqrt", [Input(values=WIDE, dtype="float16")], note="wide", atol=1e-4),
     *(Case(n, [Input(values=HALVES)]) for n in ROUNDING),
     *(Case(n, [Input(values=HALVES[:9], dtype="float16")]) for n in ROUNDING),
     *(Case(n, [Input(values=WHOLE, dtype="int32")]) for n in ROUNDING),

@@ -28,6 +28,7 @@ CASES = [
     Case("elemwise_div", [Input(values=[1.0, -1.0]), Input(values=[0.0, 0.0])], note="zero"),
     Case("_grad_add", [(2, 3), (2, 3)], grad=False),
     Case("_scatter_elemwise_div", [(2, 3), Input((2, 3), 1, 2)]),
+    Case("elemwise_div", [Input(values=[6e-4, 3e-3, 300, 1000], dtype="float16")] * 2, note="wide"),
     Case("_identity_with_attr_like_rhs", [(2, 3), (2, 3)]),
     Case("_Plus", [(2, 3), (2, 3)]),
     Case("_minus", [(2, 3), (2, 3)]),

@@ -14,6 +14,11 @@ TIES = Input(values=[[[[1, 1, 0, 2, 2], [0, 1, 1, 0, 0], [0, 0, 0, 0, 0], [3, 0,
 """Equal values, so that the row says which of them has the gradient."""
 
 CASES = [
+    Case(
+        "Pooling",
+        [Input(values=[[[300.0, -400.0, 1000.0]]], dtype="float16")],
+        {"pool_type": "lp", "p_value": 2, "kernel": (2,)},
+    ),
     *(
         Case(op, [(2, 2, 5, 6)], {"pool_type": kind, "pooling_convention": rounded, **attrs})
         for op in ("Pooling", "Pooling_v1")

@@ -49,6 +49,9 @@ CASES = [
         for d in ("int32", "float32")
     ),
     *(Case(f"_{n}_scalar", [Input(values=X)], {"scalar": 0.0}) for n in ("div", "rdiv", "mod")),
+    Case(
+        "_rdiv_scalar", [Input(values=[0.003, 300.0], dtype="float16")], {"scalar": 20.0}, atol=1e-4
+    ),
     Case("_mod_scalar", [Input(values=WHOLE, dtype="int32")], {"scalar": 0.0}),
     Case("_maximum_scalar", [Input(values=[float("nan"), 1.0])], {"scalar": 0.5}, grad=False),
     Case("_scatter_plus_scalar", [(2, 3)], {"scalar": 2.0}, grad=False),
