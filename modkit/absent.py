@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib.machinery
 import sys
-from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -46,7 +45,7 @@ class AbsentModule(ModuleType):
     A class can be derived from it. Calling it, or making an instance of the class, raises.
     """
 
-    __path__: Sequence[str] = ()
+    __path__ = []  # noqa: RUF012 - the import system reads it, nothing writes it
 
     def __getattr__(self, name: str) -> Any:
         """A name in the module, absent too."""
@@ -75,8 +74,11 @@ class AbsentModule(ModuleType):
 class Finder:
     """Finds the modules of `ABSENT` in modkit, for ``from modkit.gluon import nn``."""
 
-    def find_spec(self, fullname: str, *_: Any) -> importlib.machinery.ModuleSpec | None:
+    def find_spec(
+        self, fullname: str, path: Any = None, target: Any = None
+    ) -> importlib.machinery.ModuleSpec | None:
         """See `importlib.abc.MetaPathFinder`."""
+        del path, target
         package, _, name = fullname.partition(".")
         if package != "modkit" or name.partition(".")[0] not in ABSENT:
             return None

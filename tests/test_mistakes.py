@@ -377,6 +377,42 @@ MISTAKES = [
         "",
         "pass the shapes of all data inputs and labels",
     ),
+    # Python's operators and numbers: MXNet's errors are TypeErrors too
+    ("ones((2,)) @ ones((2,))", "DTypeError", "a @ b", "NDArray", "as in", "use mx.nd.dot(a, b)"),
+    ("ones((2,)) // 2", "DTypeError", "a // b", "NDArray", "as in", "use mx.nd.floor(a / b)"),
+    ("2 // ones((2,))", "DTypeError", "a // b", "NDArray", "as in", "use mx.nd.floor(a / b)"),
+    ("X[:2] @ ones((2,))", "DTypeError", "a @ b", "NDArray", "as in", "use mx.nd.dot(a, b)"),
+    ("divmod(x, 2)", "DTypeError", "divmod(a, b)", "Symbol", "as in", "use mx.sym.floor(a / b)"),
+    ("x << 1", "DTypeError", "a << b", "Symbol", "as in", "use a * 2**b"),
+    (
+        "ones((2,)) & 1",
+        "DTypeError",
+        "a & b",
+        "NDArray",
+        "as in",
+        "use mx.nd.broadcast_logical_and(a, b)",
+    ),
+    ("~ones((2,))", "DTypeError", "~a", "NDArray", "as in", "mx.nd.logical_not(a)"),
+    ("x @ x", "DTypeError", "a @ b", "Symbol", "as in", "use mx.sym.dot(a, b)"),
+    ("float(x)", "DTypeError", "<Symbol data>", "is no number", "eval(...)", "mx.sym.sqrt(a)"),
+    ("round(x)", "DTypeError", "<Symbol data>", "is no number", "eval(...)", "mx.sym.sqrt(a)"),
+    ("np.add(x, x)", "DTypeError", "<Symbol data>", "is no number", "eval(...)", "as Variables"),
+    (
+        "float(ones((2, 2)))",
+        "ShapeError",
+        "asscalar",
+        "got shape (2, 2)",
+        "expected one element",
+        "mx.nd.sqrt(a) computes on each",
+    ),
+    (
+        "ones((2,)) * [1, 2]",
+        "DTypeError",
+        "mul",
+        "got a list",
+        "expected an NDArray or a number",
+        "make an array of it: mx.nd.array(...)",
+    ),
     (
         "ones((2, 3)) + ones((4, 5))",
         "ShapeError",
@@ -1319,6 +1355,25 @@ def test_grades():
     assert len(MISTAKES) >= 100 and what == where == 1
     assert got >= 0.73 and expected >= 0.78 and do >= 0.40
     assert sum(bool(expected or do) for *_, expected, do in MISTAKES) / len(MISTAKES) >= 0.88
+
+
+@pytest.mark.parametrize("notation", ["a @ b", "a // b", "a << b", "a >> b", "a & b", "a | b"])
+def test_functions_named_for_operators_compute_them(notation):
+    values = {"a": np.array([[7, 3], [9, 5]]), "b": np.array([[1, 1], [1, 0]])}
+    arrays = {name: mx.nd.array(value + (notation == "a // b")) for name, value in values.items()}
+    wanted = eval(notation, {name: a.asnumpy().astype(int) for name, a in arrays.items()})
+    for names, kinds in ((arrays, mx.nd), ({n: mx.sym.Variable(n) for n in values}, mx.sym)):
+        with pytest.raises(TypeError) as error:
+            eval(notation, dict(names))
+        made = eval(str(error.value).partition("; use ")[2], {**names, "mx": mx})
+        made = made if kinds is mx.nd else made.eval(**arrays)[0]
+        assert np.array_equal(made.asnumpy() != 0, wanted != 0)
+        assert notation in ("a & b", "a | b") or np.array_equal(made.asnumpy(), wanted)
+
+
+def test_arrays_are_rounded_and_formatted():
+    assert round(mx.nd.array([1.26, -2.34]), 1).asnumpy() == pytest.approx([1.3, -2.3])
+    assert f"{mx.nd.array([2.345]):.2f}" == "2.35" and f"{ones((1,))}" == str(ones((1,)))
 
 
 @pytest.mark.parametrize("name", ["rtc", "torch", "th", "library"])
