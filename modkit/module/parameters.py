@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 import jax
 
 from modkit.context import Context, cpu
-from modkit.errors import NotReadyError, ParameterError, ShapeError, caller_level, nearest
+from modkit.errors import (
+    NotReadyError,
+    ParameterError,
+    ShapeError,
+    caller_level,
+    nearest,
+    some,
+)
 from modkit.initializer import InitDesc
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import Cell, cell_of, x64_for
@@ -86,6 +93,8 @@ class Parameters:
             MissingParameterError: a value is missing.
             ShapeError: a value of another shape.
         """
+        if not allow_missing:
+            self._check_complete(args, auxs)
         fresh = []
         for is_aux, names, given in ((False, self._names, args), (True, self._aux_names, auxs)):
             for name in sorted(names):
@@ -93,16 +102,6 @@ class Parameters:
                 desc = InitDesc(name, attrs.get(name))
                 if given is not None and name in given:
                     _assign(name, handle, given[name])
-                elif given is not None and not allow_missing:
-                    if name in ((args if is_aux else auxs) or ()):
-                        raise MissingParameterError(_swapped(name, is_aux=is_aux))
-                    strange = sorted(set(given) - {*self._names, *self._aux_names})
-                    raise MissingParameterError(
-                        f"{name!r} is not among the {len(given)} arrays given."
-                        f"{nearest(name, strange)} Give it a value; or pass allow_missing=True, "
-                        "and init_params() initialises what is missing, set_params() leaves it "
-                        "as it is"
-                    )
                 elif initializer is not None:
                     initializer(desc, handle)
                 elif given is None:
@@ -111,6 +110,24 @@ class Parameters:
                     )
                 fresh.append((name, handle, is_aux))
         self._write(fresh)
+
+    def _check_complete(self, args: Params | None, auxs: Params | None) -> None:
+        """Raise for parameters without a value, or auxiliary states, where some have one."""
+        for is_aux, names, given, other in (
+            (False, self._names, args, auxs),
+            (True, self._aux_names, auxs, args),
+        ):
+            lacking = [] if given is None else sorted(set(names).difference(given))
+            if not lacking:
+                continue
+            if swapped := sorted({*lacking}.intersection(other or ())):
+                raise MissingParameterError(_swapped(swapped[0], is_aux=is_aux))
+            strange = sorted({*(given or ())}.difference(self._names, self._aux_names))
+            raise MissingParameterError(
+                f"got {len(given or ())} arrays, and none for {some(lacking)}."
+                f"{nearest(lacking[0], strange)} Give each a value; or pass allow_missing=True, "
+                "and init_params() initialises what is missing, set_params() leaves it as it is"
+            )
 
     def set(self, args: Params | None, auxs: Params | None) -> None:
         """Set those parameters and auxiliary states that are given; pass over other names.
@@ -285,9 +302,8 @@ def warn_of_extra(extra: Sequence[str], auxs: Collection[str] = (), known: Any =
         text = f"{_swapped(misplaced[0], is_aux=misplaced[0] in auxs)} It is not used"
         warnings.warn(text, UserWarning, stacklevel=caller_level())
     if extra:
-        more = f" and {len(extra) - 5} more" if len(extra) > 5 else ""
         warnings.warn(
-            f"the network has no parameter {', '.join(map(repr, extra[:5]))}{more}: these values "
+            f"the network has no parameter {some(extra)}: these values "
             f"are not used.{nearest(extra[0], known)} Leave them out of what is given, or pass "
             "allow_extra=True to init_params() or set_params()",
             UserWarning,
