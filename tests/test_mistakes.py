@@ -41,6 +41,22 @@ def batch():
     return mx.io.DataBatch([ones((5, 4))], [mx.nd.zeros((5,))])
 
 
+class Own(mx.metric.EvalMetric):
+    """A metric without the constructor of its base."""
+
+    def __init__(self, got=("own", 1.0)):
+        self.got = got
+
+    def reset(self):
+        self.batches = 0
+
+    def update(self, labels, preds):
+        self.batches += 1
+
+    def get(self):
+        return self.got
+
+
 def ready():
     module = mx.mod.Module(net())
     module.bind([("data", (5, 4))], [("softmax_label", (5,))])
@@ -393,6 +409,47 @@ MISTAKES = [
         "got 1 arrays",
         "",
         "Give each a value",
+    ),
+    # metrics
+    (
+        "fit(train(), eval_metric=Own(3.0))",
+        "ParameterError",
+        "Own.get",
+        "got 3.0",
+        "expected (name, value)",
+        "check its return statement",
+    ),
+    (
+        'fit(train(), eval_metric=Own(("own",)))',
+        "ParameterError",
+        "Own.get",
+        "got ('own',)",
+        "expected (name, value)",
+        "check its return statement",
+    ),
+    (
+        "early(eval_metric=lambda pred: 1.0)",
+        "ParameterError",
+        "CustomMetric: feval",
+        "got a function of (pred)",
+        "expected a function of label and output",
+        "def feval(label, pred)",
+    ),
+    (
+        "fit(train(), eval_metric=lambda label, pred: pred[0])",
+        "ParameterError",
+        "the metric's function returned",
+        "got array([",
+        "expected a number or (sum, number of instances)",
+        "check its return statement",
+    ),
+    (
+        "fit(train(), eval_metric=object())",
+        "ParameterError",
+        "metric",
+        "got <object object",
+        "expected a registered name, or an instance of EvalMetric",
+        "",
     ),
     # texts for numbers
     (
@@ -1557,6 +1614,7 @@ class Renamed(mx.metric.EvalMetric):
 
 
 NO_MISTAKES = [
+    {"eval_data": train, "eval_metric": Own(), "batch_end_callback": mx.callback.Speedometer(5, 1)},
     {"eval_data": Bare},
     {"eval_data": lambda: mx.io.NDArrayIter(X, Y, 10)},
     {"eval_data": lambda: mx.io.NDArrayIter(X, batch_size=5), "validation_metric": "loss"},
@@ -1566,6 +1624,11 @@ NO_MISTAKES = [
         "callbacks": mx.callback.EarlyStopping("validation-one"),
     },
 ]
+
+
+def test_errors_of_regression_for_classes_are_a_warning():
+    with pytest.warns(UserWarning, match=r"'mse': got label 'softmax_label' of shape \(5,.*'acc'"):
+        fit(train(), eval_metric=["acc", "mse"])
 
 
 @pytest.mark.parametrize("options", NO_MISTAKES)

@@ -224,7 +224,7 @@ def test_warnings_of_labels_name_the_callers_line():
     for labels in (np.full(4, 9.0), np.eye(3)[[0, 1, 2, 0]]):
         batches = mx.io.NDArrayIter(np.zeros((4, 4), "float32"), labels, 4)
         with pytest.warns(UserWarning, match="of the first batch") as seen:
-            mx.mod.Module(net).fit(batches, eval_metric="mse", num_epoch=1)
+            mx.mod.Module(net).fit(batches, eval_metric="loss", num_epoch=1)
         assert seen[0].filename == __file__
 
 
