@@ -456,6 +456,20 @@ def test_a_missing_epoch_names_those_that_exist(tmp_path):
     assert "model-0011.params: there is no such file" in message and message.endswith(": 1, 3")
 
 
+def test_a_missing_file_names_the_nearest_of_those_beside_it(tmp_path):
+    initialised().save_checkpoint(str(tmp_path / "model"), 1)
+    for read, nearest in (
+        (lambda: mx.nd.load(str(tmp_path / "modle-0001.params")), "'model-0001.params'"),
+        (lambda: mx.sym.load(str(tmp_path / "model-symbl.json")), "'model-symbol.json'"),
+        (lambda: mx.model.load_checkpoint(str(tmp_path / "modle"), 1), "'model-symbol.json'"),
+        (lambda: mx.io.CSVIter(str(tmp_path / "model.csv"), (1,), batch_size=1), "'model-"),
+    ):
+        assert f"Did you mean {nearest}" in said(read, FileNotFoundError)
+    folder = tmp_path / "none"
+    message = said(lambda: mx.nd.load(str(folder / "x.params")), FileNotFoundError)
+    assert message.endswith(f"no such file; nor is there the folder {folder}")
+
+
 def test_an_error_of_an_eager_call_ends_the_traceback():
     """JAX adds no note after it, and the frames of its trace are left out."""
     with pytest.raises(ValueError, match=r"dot: got shapes \(2, 3\) and \(2, 3\)") as caught:

@@ -143,7 +143,7 @@ MISTAKES = [
     (
         "unnamed_label().forward(mx.io.DataBatch([ones((5, 4))]))",
         "ShapeError",
-        "bind: parameter 'softmax_label'",
+        "bound for data (1, 4): parameter 'softmax_label'",
         "has shape (1,), but these inputs need (5,)",
         "it is a label of the network",
         "make Module(..., label_names=['softmax_label']), or use mx.Predictor",

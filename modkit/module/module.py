@@ -664,8 +664,9 @@ class Module(BaseModule):
             self.reshape(wanted.data, wanted.label)
             self._bound_for = bound_for
         except ShapeError as error:
+            why = str(error).removeprefix("bind: ")
             raise ShapeError(
-                f"forward: got a batch of {wanted}; the module is bound for {bound}: {error}"
+                f"forward: got a batch of {wanted}; the module is bound for {bound}: {why}"
             ) from error
 
     def backward(self, out_grads: OutGrads | None = None) -> None:
