@@ -410,6 +410,30 @@ MISTAKES = [
         "",
         "Give each a value",
     ),
+    (
+        "mx.io.NDArrayIter(X, np.array(list('abcd') * 5), 5)",
+        "DTypeError",
+        "NDArrayIter: label 'softmax_label'",
+        "it has texts (dtype <U1)",
+        "array of float32",
+        "number them, classes for instance by names, numbers = np.unique(texts, ",
+    ),
+    (
+        "mx.io.NDArrayIter({'d': np.array(['a', 2] * 10, object)}, Y, 5)",
+        "DTypeError",
+        "NDArrayIter: data 'd'",
+        "it has texts (dtype object)",
+        "array of float32: could not convert string to float: 'a'",
+        "number them, classes for instance by names, numbers = np.unique(texts, ",
+    ),
+    (
+        "mx.io.NDArrayIter(X, Y.tolist(), 5)",
+        "ParameterError",
+        "NDArrayIter: label",
+        "got float",
+        "expected an NDArray, a NumPy array",
+        "make one array of a list of numbers: np.array(list)",
+    ),
     # metrics
     (
         "fit(train(), eval_metric=Own(3.0))",
