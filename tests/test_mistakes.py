@@ -434,6 +434,14 @@ MISTAKES = [
         "expected an NDArray, a NumPy array",
         "make one array of a list of numbers: np.array(list)",
     ),
+    (
+        "fit(list(zip(X, Y)))",
+        "ParameterError",
+        "fit: train_data",
+        "got batches whose 'softmax_label' is one number",
+        "expected arrays with a row a sample",
+        "give all samples as arrays, (x, y), with batch_size",
+    ),
     # metrics
     (
         "fit(train(), eval_metric=Own(3.0))",

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import optax
 import pytest
 
 import modkit as mx
@@ -216,6 +217,17 @@ def test_a_second_fit_names_what_of_its_optimizer_has_no_effect(caplog):
     params = {"rescale_grad": 0.2, "learning_rate": 0.1}
     module.init_optimizer(force_init=True, optimizer_params=params)
     assert said(5) == begin
+
+
+@pytest.mark.parametrize("optimizer", [optax.sgd(0.1), mx.optimizer.SGD(rescale_grad=1 / 4)])
+def test_parameters_of_an_optimizer_that_is_made_are_a_warning(optimizer):
+    module = mx.mod.Module(mx.sym.SoftmaxOutput(mx.sym.Variable("data"), name="softmax"))
+    module.bind([("data", (4, 3))], [("softmax_label", (4,))])
+    module.init_params()
+    module.init_optimizer(optimizer=optimizer, force_init=True)  # no warning: the default
+    with pytest.warns(UserWarning, match=r"'learning_rate': 0\.2} has no effect") as seen:
+        module.init_optimizer("local", optimizer, {"learning_rate": 0.2}, force_init=True)
+    assert seen[0].filename == __file__
 
 
 def test_warnings_of_labels_name_the_callers_line():
