@@ -7,28 +7,18 @@
 array([3., 5.], dtype=float32)
 """
 
+from modkit.absent import ABSENT as _ABSENT
+from modkit.absent import install as _make_importable
+from modkit.absent import refusal as _refusal
 from modkit.dmlc_role import end_unless_worker as _end_unless_worker
 from modkit.lazy import Names as _Names
 from modkit.log import hide_library_records as _hide_library_records
 
 _end_unless_worker()
 _hide_library_records()
+_make_importable()
 
 __version__ = "0.1.0"
-
-_BRIDGE = "write an operator with modkit.ops.registry.op, in JAX"
-_INSTEAD = {
-    "library": _BRIDGE,
-    "notebook": "use mx.callback",
-    "rtc": _BRIDGE,
-    "th": _BRIDGE,
-    "torch": _BRIDGE,
-    "tvmop": _BRIDGE,
-    "gluon": "write the network as a Symbol; models exported by Gluon load with mx.mod.Module",
-    "np": "use NumPy, jax.numpy, or mx.nd",
-    "npx": "use jax.numpy, or mx.nd",
-    "numpy": "use NumPy, jax.numpy, or mx.nd",
-}
 
 _names = _Names(
     __name__,
@@ -108,10 +98,7 @@ _names = _Names(
             "use_np_shape",
         ),
     },
-    absent={
-        name: f"mx.{name} is not part of modkit, which is MXNet's Module API: {instead}"
-        for name, instead in _INSTEAD.items()
-    },
+    absent={name: str(_refusal(name)) for name in _ABSENT},
 )
 __all__ = _names.all  # pyright: ignore[reportUnsupportedDunderAll]
 __getattr__, __dir__ = _names.find, _names.listed

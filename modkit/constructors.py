@@ -9,7 +9,7 @@ import numbers
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from modkit.errors import ParameterError, nearest, not_taken
+from modkit.errors import ParameterError, nearest, not_taken, typed
 
 Class = TypeVar("Class", bound=type)
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -69,7 +69,7 @@ def check_arguments(klass: Class) -> Class:
                 with contextlib.suppress(ValueError):
                     kwargs[name] = value = float(value)
             if kind in _NUMBERS and not (is_number(value) or (value is None and "None" in kind)):
-                raise ParameterError(f"{made}: {name}: got {value!r}, expected a number")
+                raise ParameterError(f"{made}: {name}: got {typed(value)}, expected a number")
         if lacking := [name for name in parameters if name in missing]:
             raise ParameterError(
                 f"{made}: got no {' and no '.join(lacking)}. It takes: {', '.join(parameters)}"
@@ -90,10 +90,10 @@ class ChecksArguments:
 
 _PARSED = frozenset(
     ("rescale_grad", "clip_gradient", "epsilon", "gamma1", "gamma2", "clip_weights", "lamda1",
-     "beta", "wd_lh", "lower_bound", "upper_bound")
+     "beta", "wd_lh", "lower_bound", "upper_bound", "magnitude")
 )  # fmt: skip
-"""Parameters of optimizers that may be the text of a number, as YAML reads ``1e-8`` as text: MXNet
-passes them on to an operator, which parses them."""
+"""Parameters that may be the text of a number, as YAML reads ``1e-8`` as text: MXNet converts
+Xavier's magnitude, and passes those of optimizers on to an operator, which parses them."""
 
 _NUMBERS = ("float", "int", "float | None", "int | None")
 """Annotations of parameters that are numbers."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import sys
 import warnings
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 
@@ -73,6 +73,17 @@ def instance_hint(value: object) -> str:
     """The hint to call a class, or a function that has a name; else an empty string."""
     name = getattr(value, "__name__", "")
     return f"; call it: {name}(...)" if name.isidentifier() and callable(value) else ""
+
+
+def typed(value: object) -> str:
+    """``repr``, with the type of a text, as ``'0.1'`` is easily taken for a number."""
+    return f"{value!r} of type str" if isinstance(value, str) else repr(value)
+
+
+def some(names: Sequence[str]) -> str:
+    """The first five of some names."""
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return f"{', '.join(map(repr, names[:5]))}{more}"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
+import itertools
 import math
 import os
 import re
@@ -23,6 +24,7 @@ from modkit.errors import (
     NotSupportedError,
     ParameterError,
     ShapeError,
+    nearest,
 )
 
 try:
@@ -47,6 +49,16 @@ class MissingFileError(ModkitError, FileNotFoundError):
     __str__ = FileAccessError.__str__
 
 
+def missing_file(path: str | os.PathLike[str], what: str = "file") -> MissingFileError:
+    """The error of a file that is not there, with the nearest names of those beside it."""
+    name = os.fspath(path)
+    folder, own = os.path.split(name)
+    with contextlib.suppress(OSError), os.scandir(folder or ".") as beside:
+        hint = nearest(own, (each.name for each in itertools.islice(beside, 1000)))
+        return MissingFileError(f"{name}: there is no such {what}.{hint}".rstrip("."))
+    return MissingFileError(f"{name}: there is no such {what}; nor is there the folder {folder}")
+
+
 @contextlib.contextmanager
 def named_errors(fname: str | os.PathLike[str], what: str) -> Iterator[None]:
     """Turn errors of the operating system into modkit's, which name the file.
@@ -65,8 +77,9 @@ def named_errors(fname: str | os.PathLike[str], what: str) -> Iterator[None]:
     except ModkitError:
         raise
     except FileNotFoundError as error:
-        missing = "file" if what == "read" else "folder"
-        raise MissingFileError(f"{name}: there is no such {missing}") from error
+        if what == "read":
+            raise missing_file(name) from error
+        raise MissingFileError(f"{name}: there is no such folder") from error
     except OSError as error:
         made = FileAccessError(f"{name}: cannot be {what}: {error.strerror or error}")
         made.errno = error.errno
@@ -87,7 +100,7 @@ def check_is_file(path: Path) -> None:
         FileFormatError: it is a folder or a device.
     """
     if not path.exists():
-        raise MissingFileError(f"{path}: there is no such file")
+        raise missing_file(path)
     if not path.is_file():
         what = "a folder" if path.is_dir() else "a device or a pipe"
         raise FileFormatError(f"{path}: it is {what}, expected a file")

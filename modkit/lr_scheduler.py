@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from modkit.constructors import ChecksArguments
-from modkit.errors import NotReadyError, NotSupportedError, ParameterError
+from modkit.errors import NotReadyError, NotSupportedError, ParameterError, typed
 from modkit.lazy import dir_of
 from modkit.registry import call_text
 
@@ -34,7 +34,7 @@ def _number(where: str, value: Any) -> Any:
     except TypeError:
         finite = False
     if not finite:
-        raise ParameterError(f"{where}: got {value!r}, expected a finite number")
+        raise ParameterError(f"{where}: got {typed(value)}, expected a finite number")
     return value
 
 

@@ -118,7 +118,8 @@ def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
             return create(**name)
         if not isinstance(name, str):
             raise ParameterError(
-                f"{nickname}: got {name!r}, expected a registered name, or an instance"
+                f"{nickname}: got {name!r}, expected a registered name, or an instance of "
+                f"{base_class.__name__}"
                 f"{instance_hint(name)}"
             )
         if name.startswith(("[", "{")):

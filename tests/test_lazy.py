@@ -141,6 +141,19 @@ def test_what_is_left_out_says_so(name):
     assert not hasattr(mx, name)
 
 
+def test_what_is_left_out_can_be_imported_and_says_so_when_used(monkeypatch):
+    for name in ("gluon", "np", "npx"):  # their imports set them
+        monkeypatch.setitem(vars(mx), name, None)
+        monkeypatch.delitem(vars(mx), name)
+        monkeypatch.delitem(sys.modules, f"modkit.{name}", raising=False)
+    found = {}
+    exec("from modkit import gluon, np, npx\nfrom modkit.gluon import nn\nimport modkit.np", found)
+    exec("from modkit.gluon.nn import Block\nclass Net(Block): pass", found)
+    for use in ("Net()", "nn.Dense(3)", "gluon.Trainer(1)", "np.zeros(1)", "npx.relu(1)"):
+        with pytest.raises(NotSupportedError, match=r"^mx\.\S+ is not part of modkit.*: \w+"):
+            eval(use, found)
+
+
 def test_a_name_is_looked_for_once(monkeypatch):
     names = Names("modkit.lazy", {"made_up": "modkit.errors"}, {"json": ["JSONDecoder"]}, {})
     monkeypatch.setattr(mx.lazy, "made_up", None, raising=False)

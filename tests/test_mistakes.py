@@ -19,6 +19,15 @@ def net(name="softmax"):
     return mx.sym.SoftmaxOutput(mx.sym.FullyConnected(x, num_hidden=3, name="fc"), name=name)
 
 
+def deep():
+    hidden = x
+    for i in range(3):
+        hidden = mx.sym.FullyConnected(hidden, num_hidden=3, name=f"fc{i}")
+    return mx.sym.SoftmaxOutput(
+        mx.sym.FullyConnected(hidden, num_hidden=3, name="fc"), name="softmax"
+    )
+
+
 def two_fc():
     hidden = mx.sym.FullyConnected(x, num_hidden=3, name="fc")
     return mx.sym.FullyConnected(hidden, num_hidden=3, name="fc")
@@ -30,6 +39,22 @@ def train(**options):
 
 def batch():
     return mx.io.DataBatch([ones((5, 4))], [mx.nd.zeros((5,))])
+
+
+class Own(mx.metric.EvalMetric):
+    """A metric without the constructor of its base."""
+
+    def __init__(self, got=("own", 1.0)):
+        self.got = got
+
+    def reset(self):
+        self.batches = 0
+
+    def update(self, labels, preds):
+        self.batches += 1
+
+    def get(self):
+        return self.got
 
 
 def ready():
@@ -118,7 +143,7 @@ MISTAKES = [
     (
         "unnamed_label().forward(mx.io.DataBatch([ones((5, 4))]))",
         "ShapeError",
-        "bind: parameter 'softmax_label'",
+        "bound for data (1, 4): parameter 'softmax_label'",
         "has shape (1,), but these inputs need (5,)",
         "it is a label of the network",
         "make Module(..., label_names=['softmax_label']), or use mx.Predictor",
@@ -376,6 +401,196 @@ MISTAKES = [
         "'dota'",
         "",
         "pass the shapes of all data inputs and labels",
+    ),
+    (
+        'fit(train(), mx.mod.Module(deep()), arg_params={"fc_bias": ones((3,))})',
+        "MissingParameterError",
+        "'fc0_bias', 'fc0_weight', 'fc1_bias', 'fc1_weight', 'fc2_bias' and 2 more",
+        "got 1 arrays",
+        "",
+        "Give each a value",
+    ),
+    (
+        "mx.io.NDArrayIter(X, np.array(list('abcd') * 5), 5)",
+        "DTypeError",
+        "NDArrayIter: label 'softmax_label'",
+        "it has texts (dtype <U1)",
+        "array of float32",
+        "number them, classes for instance by names, numbers = np.unique(texts, ",
+    ),
+    (
+        "mx.io.NDArrayIter({'d': np.array(['a', 2] * 10, object)}, Y, 5)",
+        "DTypeError",
+        "NDArrayIter: data 'd'",
+        "it has texts (dtype object)",
+        "array of float32: could not convert string to float: 'a'",
+        "number them, classes for instance by names, numbers = np.unique(texts, ",
+    ),
+    (
+        "mx.io.NDArrayIter(X, Y.tolist(), 5)",
+        "ParameterError",
+        "NDArrayIter: label",
+        "got float",
+        "expected an NDArray, a NumPy array",
+        "make one array of a list of numbers: np.array(list)",
+    ),
+    (
+        "fit(list(zip(X, Y)))",
+        "ParameterError",
+        "fit: train_data",
+        "got batches whose 'softmax_label' is one number",
+        "expected arrays with a row a sample",
+        "give all samples as arrays, (x, y), with batch_size",
+    ),
+    # metrics
+    (
+        "fit(train(), eval_metric=Own(3.0))",
+        "ParameterError",
+        "Own.get",
+        "got 3.0",
+        "expected (name, value)",
+        "check its return statement",
+    ),
+    (
+        'fit(train(), eval_metric=Own(("own",)))',
+        "ParameterError",
+        "Own.get",
+        "got ('own',)",
+        "expected (name, value)",
+        "check its return statement",
+    ),
+    (
+        "early(eval_metric=lambda pred: 1.0)",
+        "ParameterError",
+        "CustomMetric: feval",
+        "got a function of (pred)",
+        "expected a function of label and output",
+        "def feval(label, pred)",
+    ),
+    (
+        "fit(train(), eval_metric=lambda label, pred: pred[0])",
+        "ParameterError",
+        "the metric's function returned",
+        "got array([",
+        "expected a number or (sum, number of instances)",
+        "check its return statement",
+    ),
+    (
+        "fit(train(), eval_metric=object())",
+        "ParameterError",
+        "metric",
+        "got <object object",
+        "expected a registered name, or an instance of EvalMetric",
+        "",
+    ),
+    # texts for numbers
+    (
+        'fit(train(), optimizer_params={"learning_rate": "0.1"})',
+        "ParameterError",
+        "learning rate",
+        "got '0.1' of type str",
+        "expected a finite number",
+        "check learning_rate",
+    ),
+    (
+        'mx.optimizer.SGD(begin_num_update="7")',
+        "ParameterError",
+        "begin_num_update",
+        "got '7' of type str",
+        "expected a finite number",
+        "",
+    ),
+    (
+        'mx.optimizer.Adam(beta1="0.9")',
+        "ParameterError",
+        "Adam: beta1",
+        "got '0.9' of type str",
+        "expected a number",
+        "",
+    ),
+    (
+        'mx.lr_scheduler.MultiFactorScheduler(step=["1"])',
+        "ParameterError",
+        "MultiFactorScheduler: step",
+        "got '1' of type str",
+        "expected a finite number",
+        "",
+    ),
+    (
+        'mx.metric.TopKAccuracy(top_k="5")',
+        "ParameterError",
+        "TopKAccuracy: top_k",
+        "got '5' of type str",
+        "expected a number",
+        "",
+    ),
+    (
+        'mx.init.Normal("0.1")',
+        "ParameterError",
+        "Normal: sigma",
+        "got '0.1' of type str",
+        "expected a number",
+        "",
+    ),
+    (
+        'mx.init.Constant("one")("a_weight", ones((2,)))',
+        "ParameterError",
+        "the value to write",
+        "got 'one', which is text",
+        "expected numbers",
+        "",
+    ),
+    (
+        'mx.io.ResizeIter(train(), "3")',
+        "ParameterError",
+        "ResizeIter: size",
+        "got '3' of type str",
+        "expected a whole number",
+        "",
+    ),
+    (
+        'fit(train(), num_epoch="1")',
+        "ParameterError",
+        "fit: num_epoch",
+        "got '1' of type str",
+        "expected a whole number",
+        "",
+    ),
+    # Python's operators and numbers: MXNet's errors are TypeErrors too
+    ("ones((2,)) @ ones((2,))", "DTypeError", "a @ b", "NDArray", "as in", "use mx.nd.dot(a, b)"),
+    ("ones((2,)) // 2", "DTypeError", "a // b", "NDArray", "as in", "use mx.nd.floor(a / b)"),
+    ("2 // ones((2,))", "DTypeError", "a // b", "NDArray", "as in", "use mx.nd.floor(a / b)"),
+    ("X[:2] @ ones((2,))", "DTypeError", "a @ b", "NDArray", "as in", "use mx.nd.dot(a, b)"),
+    ("divmod(x, 2)", "DTypeError", "divmod(a, b)", "Symbol", "as in", "use mx.sym.floor(a / b)"),
+    ("x << 1", "DTypeError", "a << b", "Symbol", "as in", "use a * 2**b"),
+    (
+        "ones((2,)) & 1",
+        "DTypeError",
+        "a & b",
+        "NDArray",
+        "as in",
+        "use mx.nd.broadcast_logical_and(a, b)",
+    ),
+    ("~ones((2,))", "DTypeError", "~a", "NDArray", "as in", "mx.nd.logical_not(a)"),
+    ("x @ x", "DTypeError", "a @ b", "Symbol", "as in", "use mx.sym.dot(a, b)"),
+    ("float(x)", "DTypeError", "<Symbol data>", "is no number", "eval(...)", "mx.sym.sqrt(a)"),
+    ("round(x)", "DTypeError", "<Symbol data>", "is no number", "eval(...)", "mx.sym.sqrt(a)"),
+    ("np.add(x, x)", "DTypeError", "<Symbol data>", "is no number", "eval(...)", "as Variables"),
+    (
+        "float(ones((2, 2)))",
+        "ShapeError",
+        "asscalar",
+        "got shape (2, 2)",
+        "expected one element",
+        "mx.nd.sqrt(a) computes on each",
+    ),
+    (
+        "ones((2,)) * [1, 2]",
+        "DTypeError",
+        "mul",
+        "got a list",
+        "expected an NDArray or a number",
+        "make an array of it: mx.nd.array(...)",
     ),
     (
         "ones((2, 3)) + ones((4, 5))",
@@ -648,10 +863,10 @@ MISTAKES = [
     (
         'fit(train(), arg_params={"fc_weight": ones((3, 4))})',
         "MissingParameterError",
-        "'fc_bias'",
-        "'fc_bias'",
-        "among the 1 arrays given",
-        "Give it a value",
+        "none for 'fc_bias'",
+        "got 1 arrays",
+        "",
+        "Give each a value",
     ),
     (
         "fit(train(), arg_params=[1])",
@@ -861,10 +1076,10 @@ MISTAKES = [
     (
         'ready().set_params({"fc_weight": ones((3, 4))}, {})',
         "MissingParameterError",
-        "'fc_bias'",
-        "'fc_bias'",
-        "among the 1 arrays given",
-        "Give it a value",
+        "none for 'fc_bias'",
+        "got 1 arrays",
+        "",
+        "Give each a value",
     ),
     (
         'ready().set_params({"fc_bais": ones((3,))}, {}, allow_missing=True)',
@@ -1321,6 +1536,32 @@ def test_grades():
     assert sum(bool(expected or do) for *_, expected, do in MISTAKES) / len(MISTAKES) >= 0.88
 
 
+@pytest.mark.parametrize("notation", ["a @ b", "a // b", "a << b", "a >> b", "a & b", "a | b"])
+def test_functions_named_for_operators_compute_them(notation):
+    values = {"a": np.array([[7, 3], [9, 5]]), "b": np.array([[1, 1], [1, 0]])}
+    arrays = {name: mx.nd.array(value + (notation == "a // b")) for name, value in values.items()}
+    wanted = eval(notation, {name: a.asnumpy().astype(int) for name, a in arrays.items()})
+    for names, kinds in ((arrays, mx.nd), ({n: mx.sym.Variable(n) for n in values}, mx.sym)):
+        with pytest.raises(TypeError) as error:
+            eval(notation, dict(names))
+        made = eval(str(error.value).partition("; use ")[2], {**names, "mx": mx})
+        made = made if kinds is mx.nd else made.eval(**arrays)[0]
+        assert np.array_equal(made.asnumpy() != 0, wanted != 0)
+        assert notation in ("a & b", "a | b") or np.array_equal(made.asnumpy(), wanted)
+
+
+def test_texts_of_numbers_are_parsed_where_mxnet_does():
+    array = mx.nd.zeros((2, 2))
+    mx.init.Constant("0.1")("a_weight", array)
+    assert np.all(array.asnumpy() == np.float32(0.1))
+    assert mx.init.Xavier(magnitude="3").magnitude == 3
+
+
+def test_arrays_are_rounded_and_formatted():
+    assert round(mx.nd.array([1.26, -2.34]), 1).asnumpy() == pytest.approx([1.3, -2.3])
+    assert f"{mx.nd.array([2.345]):.2f}" == "2.35" and f"{ones((1,))}" == str(ones((1,)))
+
+
 @pytest.mark.parametrize("name", ["rtc", "torch", "th", "library"])
 def test_absent_names_say_what_to_use(name):
     with pytest.raises(AbsentError, match=r"not part of modkit.* (use|write)"):
@@ -1405,6 +1646,7 @@ class Renamed(mx.metric.EvalMetric):
 
 
 NO_MISTAKES = [
+    {"eval_data": train, "eval_metric": Own(), "batch_end_callback": mx.callback.Speedometer(5, 1)},
     {"eval_data": Bare},
     {"eval_data": lambda: mx.io.NDArrayIter(X, Y, 10)},
     {"eval_data": lambda: mx.io.NDArrayIter(X, batch_size=5), "validation_metric": "loss"},
@@ -1414,6 +1656,11 @@ NO_MISTAKES = [
         "callbacks": mx.callback.EarlyStopping("validation-one"),
     },
 ]
+
+
+def test_errors_of_regression_for_classes_are_a_warning():
+    with pytest.warns(UserWarning, match=r"'mse': got label 'softmax_label' of shape \(5,.*'acc'"):
+        fit(train(), eval_metric=["acc", "mse"])
 
 
 @pytest.mark.parametrize("options", NO_MISTAKES)

@@ -21,62 +21,12 @@ from typing import Any
 
 import modkit
 from modkit import libinfo
-from modkit.compat.legacy import ABSENT, EXTRAS, PLACES
+from modkit.absent import ABSENT, AbsentModule
+from modkit.compat.legacy import EXTRAS, PLACES
 from modkit.compat.private import ADDED
-from modkit.errors import ModkitError, NotSupportedError
+from modkit.errors import ModkitError
 
 _NAME = "mxnet"
-
-
-class AbsentModuleError(NotSupportedError, AttributeError):
-    """A name in a module of MXNet that modkit does not implement."""
-
-
-class AbsentModule(ModuleType):
-    """A module of MXNet that modkit does not implement, or a name in one.
-
-    Importing it and deriving a class from it succeed, because programs import more than they use;
-    calling it, or making an instance of the class, raises.
-    """
-
-    def __init__(self, name: str, instead: str):
-        super().__init__(name)
-        self._instead = instead
-        self.__path__ = []
-
-    def _error(self, name: str) -> AbsentModuleError:
-        return AbsentModuleError(
-            f"{name} is not part of modkit, which implements MXNet's Module API: {self._instead}"
-        )
-
-    def __getattr__(self, name: str) -> Any:
-        """A name in the module, absent too."""
-        if name.startswith("__"):  # the import system probes for dunder names
-            raise AttributeError(name)
-        return AbsentModule(f"{self.__name__}.{name}", self._instead)
-
-    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
-        """A base class whose instances cannot be made: ``class Net(HybridBlock)``."""
-        del bases
-        error = self._error(self.__name__)
-
-        def refuse(cls: type, *_: Any, **__: Any) -> Any:
-            del cls
-            raise error
-
-        return (type(self.__name__.rpartition(".")[2], (), {"__new__": refuse}),)
-
-    def __instancecheck__(self, instance: Any) -> bool:
-        """False, as there are no instances: ``isinstance(net, HybridBlock)``."""
-        return False
-
-    def __subclasscheck__(self, subclass: Any) -> bool:
-        """False: ``issubclass(Net, HybridBlock)``."""
-        return False
-
-    def __call__(self, *_: Any, **__: Any) -> Any:
-        """Raise for a call of an imported name: ``Dense(10)``."""
-        raise self._error(self.__name__)
 
 
 class Alias(ModuleType):
@@ -131,8 +81,8 @@ def _module_for(fullname: str) -> ModuleType:
     if fullname == _NAME:
         return _root()
     rest = fullname.removeprefix(f"{_NAME}.")
-    if (first := rest.split(".")[0]) in ABSENT:
-        return AbsentModule(fullname, ABSENT[first])
+    if rest.partition(".")[0] in ABSENT:
+        return AbsentModule(rest)
     place = PLACES.get(rest, f"modkit.{rest}")
     try:
         module = importlib.import_module(place)

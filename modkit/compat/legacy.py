@@ -91,20 +91,3 @@ EXTRAS: dict[str, dict[str, Any]] = {
     },
 }  # fmt: skip
 """Names of MXNet's modules that the modules of modkit do not have."""
-
-_ARRAYS = "use NumPy, jax.numpy, or mx.nd"
-
-ABSENT: dict[str, str] = {
-    "gluon": "write the network as a Symbol; models exported by Gluon load with mx.mod.Module",
-    "library": "operators are made with mx.operator.CustomOp or written in JAX",
-    "notebook": "log with callbacks of mx.callback",
-    "np": _ARRAYS,
-    "npx": _ARRAYS,
-    "numpy": _ARRAYS,
-    "numpy_extension": _ARRAYS,
-    "rtc": "write kernels in JAX (Pallas)",
-    "th": "call PyTorch itself",
-    "torch": "call PyTorch itself",
-    "tvmop": "write kernels in JAX (Pallas)",
-}
-"""Modules of MXNet that modkit does not implement, and replacements. Importing them succeeds."""

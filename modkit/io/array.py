@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Number
 from typing import Any, Literal, get_args
 
 import jax
@@ -168,12 +169,19 @@ def _source(value: Any, what: str) -> Source:
         try:
             return Held(array(value, Context("cpu", 0)))
         except DTypeError as error:
-            raise DTypeError(f"NDArrayIter: {what}: {error}") from error
+            hint = ""
+            if any(isinstance(each, str | bytes) for each in np.asarray(value, object).flat):
+                kind = np.asarray(value).dtype
+                hint = f"; it has texts (dtype {kind}): number them, classes for instance by "
+                hint += "names, numbers = np.unique(texts, return_inverse=True)"
+            raise DTypeError(f"NDArrayIter: {what}: {error}{hint}") from error
     if all(hasattr(value, name) for name in ("shape", "dtype", "__getitem__")):
         return OnDisk(value)
+    hint = "; make one array of a list of numbers: np.array(list)"
     raise ParameterError(
         f"NDArrayIter: {what}: got {type(value).__name__}, expected an NDArray, a NumPy array, an "
         "h5py data set, a list of them, or a dictionary of name to one of them"
+        f"{hint if isinstance(value, str | Number) else ''}"
     )
 
 

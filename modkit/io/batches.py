@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
+import numpy as np
 
 from modkit.errors import ParameterError
 from modkit.io.base import KIND, DataBatch, DataDesc, DataIter
@@ -126,6 +127,12 @@ class BatchesIter(DataIter):
                 f"pair (data, label), a dictionary of arrays by name, or a DataBatch{_hint(given)}"
             )
         data, label = found
+        for name, value in {**data, **label}.items():
+            if not np.shape(value):
+                raise ParameterError(
+                    f"{self._where}: got batches whose {name!r} is one number, expected arrays "
+                    "with a row a sample; give all samples as arrays, (x, y), with batch_size"
+                )
         return DataBatch(
             [_device(data[n]) for n in self._order[0]],
             [_device(label[n]) for n in self._order[1] if n in label],

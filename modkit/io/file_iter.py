@@ -11,7 +11,7 @@ import numpy as np
 
 from modkit.context import Context
 from modkit.errors import FileFormatError, NotReadyError, ParameterError, nearest
-from modkit.files import MissingFileError
+from modkit.files import missing_file
 from modkit.io.array import to_device
 from modkit.io.base import DataBatch, DataDesc, DataIter, check_position
 from modkit.ndarray import NDArray
@@ -188,7 +188,7 @@ def files_at(path: str) -> list[Path]:
     """
     place = Path(path)
     if not place.exists():
-        raise MissingFileError(f"{path}: there is no such file or folder")
+        raise missing_file(path, "file or folder")
     files = (
         sorted(each for each in place.iterdir() if each.is_file()) if place.is_dir() else [place]
     )

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from modkit.errors import FileFormatError
-from modkit.files import MissingFileError
+from modkit.files import missing_file
 from modkit.io.file_iter import HostBatch, MXDataIter, check_parameters
 from modkit.io.order import Shuffler, part_of
 from modkit.ops.registry import parse_value
@@ -100,7 +100,7 @@ def read_idx(path: str, ndim: int) -> np.ndarray:
         MissingFileError: there is no such file.
     """
     if not Path(path).exists():
-        raise MissingFileError(f"{path}: there is no such file")
+        raise missing_file(path)
     with Path(path).open("rb") as raw:
         packed = raw.read(2) == _GZIP
     limit = Path(path).stat().st_size * (_MOST_PACKED if packed else 1)

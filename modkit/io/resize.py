@@ -6,6 +6,8 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
+from modkit.constructors import is_number
+from modkit.errors import ParameterError, typed
 from modkit.io.base import HeldBatchIter, check_position, move_to, position_of, reseed
 
 _PARTS = ("data", "label", "pad", "index")
@@ -21,6 +23,8 @@ class ResizeIter(HeldBatchIter):
     """
 
     def __init__(self, data_iter: Any, size: int, reset_internal: bool = True):
+        if not is_number(size) or size % 1:  # an epoch would not end
+            raise ParameterError(f"ResizeIter: size: got {typed(size)}, expected a whole number")
         super().__init__(data_iter.batch_size)
         self.data_iter, self.size, self.reset_internal = data_iter, size, reset_internal
         self.cur = 0

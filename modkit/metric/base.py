@@ -39,6 +39,10 @@ class EvalMetric(ChecksArguments):
     num_inst: Any
     global_sum_metric: Any
     global_num_inst: Any
+    name = ""  # as where a subclass does not call the constructor
+    output_names: Names = None
+    label_names: Names = None
+    _has_global_stats = False
 
     def __init__(
         self,
@@ -120,11 +124,20 @@ class EvalMetric(ChecksArguments):
 
     def get_name_value(self) -> list[tuple[str, Any]]:
         """The result of `get` as pairs of name and value."""
-        return _pairs(*self.get())
+        return self._named(self.get())
 
     def get_global_name_value(self) -> list[tuple[str, Any]]:
         """The result of `get_global` as pairs of name and value."""
-        return _pairs(*self.get_global()) if self._has_global_stats else self.get_name_value()
+        return self._named(self.get_global()) if self._has_global_stats else self.get_name_value()
+
+    def _named(self, got: Any) -> list[tuple[str, Any]]:
+        if not isinstance(got, tuple | list) or len(got) != 2:
+            raise ParameterError(
+                f"{type(self).__name__}.get: got {got!r}, expected (name, value), or "
+                "lists of both; check its return statement"
+            )
+        names, values = (each if isinstance(each, list) else [each] for each in got)
+        return list(zip(names, values, strict=False))
 
     def state_dict(self) -> dict[str, Any]:
         """The totals so far: the attributes that are numbers, arrays, or lists and dicts of them.
@@ -288,12 +301,6 @@ def _by_name(values: Mapping[str, Any], names: Sequence[str] | None, what: str) 
             f"Available: {', '.join(values) or 'none'}"
         )
     return [values[n] for n in names]
-
-
-def _pairs(name: Any, value: Any) -> list[tuple[str, Any]]:
-    names = name if isinstance(name, list) else [name]
-    values = value if isinstance(value, list) else [value]
-    return list(zip(names, values, strict=False))
 
 
 def check_average(average: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -46,6 +48,7 @@ class CustomMetric(EvalMetric):
             raise ParameterError(
                 f"CustomMetric: feval: got {feval!r}, expected a function of label and output"
             )
+        _check_signature(feval)
         if name is None:
             name = str(getattr(feval, "__name__", type(feval).__name__))
             name = f"custom({name})" if "<" in name else name
@@ -73,7 +76,7 @@ class CustomMetric(EvalMetric):
     def _sum_and_count(self, value: Any) -> tuple[Any, Any]:
         """A sum, and the number of instances in it, from a value of the function."""
         pair = value if isinstance(value, tuple) else (value, 1)
-        if len(pair) != 2 or not all(hasattr(each, "__radd__") for each in pair):
+        if len(pair) != 2 or not all(map(_is_total, pair)):
             raise ParameterError(
                 f"{self.name}: the metric's function returned: got {value!r}, expected a number "
                 "or (sum, number of instances); check its return statement"
@@ -83,6 +86,25 @@ class CustomMetric(EvalMetric):
     def get_config(self) -> dict[str, Any]:
         """Raise: a function cannot be serialized."""
         raise NotSupportedError(f"{self.name}: CustomMetric cannot be serialized")
+
+
+def _check_signature(feval: Feval) -> None:
+    try:
+        signature = inspect.signature(feval)
+    except ValueError:  # a function of C without one
+        return
+    try:
+        signature.bind(None, None)
+    except TypeError as error:
+        raise ParameterError(
+            f"CustomMetric: feval: got a function of {signature}, expected a function of label "
+            "and output: def feval(label, pred)"
+        ) from error
+
+
+def _is_total(value: Any) -> bool:
+    """Whether a function's result can be added up and logged."""
+    return hasattr(value, "__radd__") and math.prod(getattr(value, "shape", ())) == 1
 
 
 def np(

@@ -10,7 +10,7 @@ from typing import Any
 from modkit.callback import Callback
 from modkit.callback.functions import is_of_epochs
 from modkit.context import Context, cpu
-from modkit.errors import ParameterError, nearest, warn_caller
+from modkit.errors import ParameterError, nearest, typed, warn_caller
 from modkit.io.base import descriptions
 from modkit.module.split_batch import names_of
 from modkit.module.typing import Functions
@@ -137,7 +137,7 @@ def check_epochs(begin_epoch: Any, num_epoch: Any) -> None:
     """Refuse numbers of epochs that are none; warn where no epoch is trained."""
     for name, value in (("begin_epoch", begin_epoch), ("num_epoch", num_epoch)):
         if not isinstance(value, Integral):
-            raise ParameterError(f"fit: {name}: got {value!r}, expected a whole number")
+            raise ParameterError(f"fit: {name}: got {typed(value)}, expected a whole number")
     if begin_epoch >= num_epoch:
         begin = f"begin_epoch={begin_epoch} and " if begin_epoch else ""
         warn_caller(

@@ -480,7 +480,7 @@ class BaseModule:
             if monitor is not None:
                 monitor.tic()
             if run.step == 0:
-                self._check_first(batch)
+                self._check_first(batch, metric)
             if not batches.trained(self, metric):
                 self.forward_backward(batch)
                 if not self._adds_up:  # else a callback updates
@@ -616,7 +616,7 @@ class BaseModule:
         """Check before the first epoch of `fit` that its validation data fit."""
         self._check_order(source, "fit: eval_data")
 
-    def _check_first(self, batch: Any) -> None:
+    def _check_first(self, batch: Any, metric: EvalMetric) -> None:
         """Check the first batch of `fit`; mistakes are warnings."""
 
     def _abandon_batch(self) -> None:

@@ -12,7 +12,7 @@ from modkit.errors import ParameterError, ShapeError, warn_caller
 from modkit.io import NDArrayIter
 from modkit.io.base import descriptions
 from modkit.io.batches import BatchesIter
-from modkit.metric import EvalMetric
+from modkit.metric import MAE, MSE, RMSE, EvalMetric
 from modkit.metric.composite import leaves
 from modkit.metric.traced import TracedMetric
 from modkit.module.data_batch import Shapes
@@ -143,6 +143,30 @@ def _warn_of_one_hot(label: str, rows: np.ndarray) -> None:
             "SoftmaxOutput trains on them as probabilities, but metrics such as Accuracy compare "
             "them number by number, as in MXNet. Give them classes: y.argmax(axis=1)"
         )
+
+
+def warn_of_columns(
+    metric: EvalMetric, shapes: Mapping[str, tuple[int, ...]], labels: Mapping[str, Any]
+) -> None:
+    """Warn of MAE, MSE or RMSE of one number a sample and an output of several columns.
+
+    Args:
+        metric: the metric of training.
+        shapes: shapes of the network's outputs by name.
+        labels: the batch's label arrays by name.
+    """
+    for each in leaves(metric):
+        if not isinstance(each, MAE | MSE | RMSE) or each.label_names or each.output_names:
+            continue
+        for label, (name, shape) in zip(labels, shapes.items(), strict=False):
+            got = labels[label].shape
+            if len(shape) == 2 and shape[1] > 1 and got in (shape[:1], (shape[0], 1)):
+                warn_caller(
+                    f"fit: metric {each.name!r}: got label {label!r} of shape {got} for output "
+                    f"{name!r} of shape {shape}: each label is compared with all {shape[1]} "
+                    "columns, as in MXNet. For classes use the metric 'acc' or 'ce'; for numbers "
+                    "the last layer has num_hidden=1"
+                )
 
 
 def warn_of_no_gradients(group: Any) -> None:

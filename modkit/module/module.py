@@ -37,7 +37,12 @@ from modkit.module.argument_checks import (
 )
 from modkit.module.base_module import BaseModule, overrides
 from modkit.module.data_batch import Shapes, as_batch, shapes_for
-from modkit.module.data_checks import check_labels, check_shapes, warn_of_labels
+from modkit.module.data_checks import (
+    check_labels,
+    check_shapes,
+    warn_of_columns,
+    warn_of_labels,
+)
 from modkit.module.executor_group import DataParallelExecutorGroup
 from modkit.module.optimizer_setup import (
     OptimizerSetup,
@@ -244,11 +249,12 @@ class Module(BaseModule):
             self.save_optimizer_states(states)
             logging.info('Saved optimizer state to "%s"', states)
 
-    def _check_first(self, batch: Any) -> None:
+    def _check_first(self, batch: Any, metric: EvalMetric) -> None:
         names = [each.name for each in self._label_shapes or []]
         if isinstance(batch, DataBatch) and len(batch.label or []) == len(names):
             labels = dict(zip(names, batch.label or [], strict=True))
             warn_of_labels(self._symbol, dict(self.output_shapes), labels)
+            warn_of_columns(metric, dict(self.output_shapes), labels)
 
     def _average_states(self) -> None:
         if overrides(self, Module, *_PARAMS):
@@ -657,8 +663,9 @@ class Module(BaseModule):
             self.reshape(wanted.data, wanted.label)
             self._bound_for = bound_for
         except ShapeError as error:
+            why = str(error).removeprefix("bind: ")
             raise ShapeError(
-                f"forward: got a batch of {wanted}; the module is bound for {bound}: {error}"
+                f"forward: got a batch of {wanted}; the module is bound for {bound}: {why}"
             ) from error
 
     def backward(self, out_grads: OutGrads | None = None) -> None:

@@ -254,7 +254,10 @@ _DEFAULT = ("sgd", {"learning_rate": 0.01})
 def _make_optimizer(
     optimizer: Any, params: Any, rescale: float, names: Mapping[int, str], symbol: Any
 ) -> Any:
-    given = _named(params) if isinstance(optimizer, str) else {}
+    given = _named(params)
+    if not isinstance(optimizer, str):
+        _warn_of_unused(optimizer, given)
+        given = {}
     if isinstance(optimizer, str):
         made = optimizers.create(
             optimizer, sym=symbol, param_idx2name=dict(names), **{"rescale_grad": rescale, **given}
@@ -266,6 +269,15 @@ def _make_optimizer(
         return optimizer
     made._scaled_for = None if "rescale_grad" in given else (1, rescale)
     return made
+
+
+def _warn_of_unused(optimizer: Any, params: Mapping[str, Any]) -> None:
+    """Warn of parameters of an optimizer that is already made; MXNet ignores them in silence."""
+    if params and params != _DEFAULT[1]:
+        warn_caller(
+            f"optimizer_params={dict(params)!r} has no effect: the optimizer is an instance, of "
+            f"{type(optimizer).__name__}; give the parameters to it when it is made"
+        )
 
 
 def _complete(optimizer: Any, rescale: float, names: Mapping[int, str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 
 from modkit.context import Context, cpu
-from modkit.errors import NotReadyError, ParameterError, ShapeError, nearest, warn_caller
+from modkit.errors import NotReadyError, ParameterError, ShapeError, nearest, some, warn_caller
 from modkit.initializer import InitDesc
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import Cell, cell_of, x64_for
@@ -86,14 +86,14 @@ class Parameters:
             ShapeError: a value of another shape.
         """
         args, auxs = given.arg_params, given.aux_params
+        if not given.allow_missing:
+            self._check_complete(args, auxs)
         fresh = []
         for is_aux, names, values in ((False, self._names, args), (True, self._aux_names, auxs)):
             for name in sorted(names):
                 handle = self._copy(name, is_aux=is_aux)
                 if values is not None and name in values:
                     _assign(name, handle, values[name])
-                elif values is not None and not given.allow_missing:
-                    raise self._missing(name, values, (args if is_aux else auxs) or {}, is_aux)
                 elif given.initializer is not None:
                     given.initializer(InitDesc(name, attrs.get(name)), handle)
                 elif values is None:
@@ -103,16 +103,23 @@ class Parameters:
                 fresh.append((name, handle, is_aux))
         self._write(fresh)
 
-    def _missing(self, name: str, values: Params, others: Params, is_aux: bool) -> Exception:
-        """The error of a name without a value; ``others`` are those of the other kind."""
-        if name in others:
-            return MissingParameterError(_swapped(name, is_aux=is_aux))
-        strange = sorted(set(values) - {*self._names, *self._aux_names})
-        return MissingParameterError(
-            f"{name!r} is not among the {len(values)} arrays given.{nearest(name, strange)} Give "
-            "it a value; or pass allow_missing=True, and init_params() initialises what is "
-            "missing, set_params() leaves it as it is"
-        )
+    def _check_complete(self, args: Params | None, auxs: Params | None) -> None:
+        """Raise for parameters without a value, or auxiliary states, where some have one."""
+        for is_aux, names, given, other in (
+            (False, self._names, args, auxs),
+            (True, self._aux_names, auxs, args),
+        ):
+            lacking = [] if given is None else sorted(set(names).difference(given))
+            if not lacking:
+                continue
+            if swapped := sorted({*lacking}.intersection(other or ())):
+                raise MissingParameterError(_swapped(swapped[0], is_aux=is_aux))
+            strange = sorted({*(given or ())}.difference(self._names, self._aux_names))
+            raise MissingParameterError(
+                f"got {len(given or ())} arrays, and none for {some(lacking)}."
+                f"{nearest(lacking[0], strange)} Give each a value; or pass allow_missing=True, "
+                "and init_params() initialises what is missing, set_params() leaves it as it is"
+            )
 
     def set(self, args: Params | None, auxs: Params | None) -> None:
         """Set those parameters and auxiliary states that are given; pass over other names.
@@ -287,9 +294,8 @@ def warn_of_extra(extra: Sequence[str], auxs: Collection[str] = (), known: Any =
         text = f"{_swapped(misplaced[0], is_aux=misplaced[0] in auxs)} It is not used"
         warn_caller(text)
     if extra:
-        more = f" and {len(extra) - 5} more" if len(extra) > 5 else ""
         warn_caller(
-            f"the network has no parameter {', '.join(map(repr, extra[:5]))}{more}: these values "
+            f"the network has no parameter {some(extra)}: these values "
             f"are not used.{nearest(extra[0], known)} Leave them out of what is given, or pass "
             "allow_extra=True to init_params() or set_params()"
         )

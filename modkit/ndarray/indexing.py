@@ -79,11 +79,17 @@ def cast(value: Any, dtype: Any) -> np.ndarray:
     """A number or NumPy array as an array of a type; integers wrap around.
 
     Raises:
-        ParameterError: it is text.
+        ParameterError: it is text, and not that of a number, which MXNet parses.
     """
     value = np.asarray(value)
     if value.dtype.kind in "SU":
-        raise ParameterError(f"got the value {value!r}, expected numbers, an NDArray or an array")
+        try:
+            value = value.astype(np.float64)
+        except ValueError:
+            raise ParameterError(
+                f"the value to write: got {value.tolist()!r}, which is text, expected numbers, an "
+                "NDArray or an array"
+            ) from None
     if value.dtype == dtype:
         return value
     with np.errstate(invalid="ignore", over="ignore"):

@@ -74,6 +74,7 @@ from modkit.ndarray.tape import (
     uses_of,
 )
 from modkit.ndarray.tape_gradients import attach, backward, kept_value
+from modkit.ops.absent_operators import AbsentOperators
 from modkit.ops.array.split import split_v2_attrs
 from modkit.ops.elementwise.arithmetic import convert as convert_traced
 from modkit.ops.frontend import FLUENT, bind_call, named_after
@@ -124,7 +125,7 @@ def _inplace(name: str, scalar_name: str) -> Callable[[NDArray, Any], NDArray]:
     return inplace
 
 
-class NDArray(Methods):
+class NDArray(AbsentOperators, Methods):
     """A mutable name for an immutable ``jax.Array``.
 
     In-place writes (``a[:] = b``, ``a += g``) are visible through every reference to the handle.
@@ -148,6 +149,7 @@ class NDArray(Methods):
 
     __slots__ = ("__weakref__", "_cell", "_ctx", "_entry")
     __array_priority__ = 1000.0
+    _functions = "mx.nd"
     stype = "default"
 
     def __init__(self, handle: Any, ctx: Context | bool | None = None, writable: bool = True):
@@ -305,7 +307,10 @@ class NDArray(Methods):
         Differs: MXNet 1.9.1 returns an array where there is more than one axis, as of (1, 1).
         """
         if self.size != 1:
-            raise ShapeError(f"asscalar: got shape {self.shape}, expected one element")
+            raise ShapeError(
+                f"asscalar: got shape {self.shape}, expected one element (float(a), int(a) and "
+                "math.sqrt(a), too); asnumpy() returns all, mx.nd.sqrt(a) computes on each"
+            )
         return self._cell.host().reshape(-1)[0]
 
     def wait_to_read(self) -> None:
@@ -791,8 +796,11 @@ class NDArray(Methods):
     def __abs__(self) -> NDArray:
         return _call("abs", self)
 
-    def __round__(self) -> NDArray:
-        return _call("round", self)
+    def __round__(self, digits: int = 0) -> NDArray:
+        return _call("round", self) if digits == 0 else round(self * 10.0**digits) / 10.0**digits
+
+    def __format__(self, spec: str) -> str:
+        return format(self.asscalar(), spec) if spec else str(self)
 
     def __eq__(self, other: object) -> Any:
         return _compare(self, other, "equal", unlike=False)
@@ -822,6 +830,11 @@ def _binary(array: NDArray, other: Any, name: str, scalar_name: str) -> Any:
         return _call(f"_{scalar_name}_scalar", array, scalar=float(other))
     if isinstance(other, np.ndarray | jax.Array):
         other = array_like(other, array)
+    if isinstance(other, list | tuple):  # they would take an array for their number of copies
+        raise DTypeError(
+            f"{name}: got a {type(other).__name__}, expected an NDArray or a number; make an "
+            "array of it: mx.nd.array(...)"
+        )
     if not isinstance(other, NDArray):
         return NotImplemented
     if scalar_name.startswith("r") and scalar_name[1:] in _REVERSIBLE:

@@ -20,6 +20,7 @@ from modkit.errors import (
     instance_hint,
     nearest,
     not_taken,
+    typed,
     warn_caller,
 )
 from modkit.lr_scheduler import LRScheduler
@@ -179,7 +180,7 @@ class Optimizer:
         self.clip_gradient = (
             None if clip_gradient is None else finite("clip_gradient", clip_gradient)
         )
-        self.num_update = begin_num_update
+        self.num_update = finite("begin_num_update", begin_num_update)
         self._counts = UpdateCounts(begin_num_update)
         self.multi_precision = multi_precision
         self.aggregate_num = 0
@@ -484,7 +485,7 @@ def finite(name: str, value: Any) -> Any:
         ParameterError: it is not.
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
-        raise ParameterError(f"optimizer: {name}: got {value!r}, expected a finite number")
+        raise ParameterError(f"optimizer: {name}: got {typed(value)}, expected a finite number")
     return value
 
 
@@ -502,7 +503,7 @@ def check_rate(lr: Any, num_update: int | None = None) -> Any:
     if not number or not math.isfinite(lr):
         when = "" if num_update is None else f" at update {num_update}"
         raise ParameterError(
-            f"learning rate: got {lr!r}{when}, expected a finite number; "
+            f"learning rate: got {typed(lr)}{when}, expected a finite number; "
             "check learning_rate, set_learning_rate and the lr_scheduler"
         )
     return lr

@@ -8,7 +8,8 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from modkit.errors import NotImplementedForSymbol, ParameterError
+from modkit.errors import DTypeError, NotImplementedForSymbol, ParameterError
+from modkit.ops.absent_operators import AbsentOperators
 
 A = TypeVar("A", bound="Arithmetic")
 
@@ -30,10 +31,11 @@ def _comparison(name: str) -> Callable[[A, Any], A]:
     return _binary(name, name, f"{name}_scalar", f"{name}_scalar")
 
 
-class Arithmetic:
+class Arithmetic(AbsentOperators):
     """Python's operators over MXNet's. A mixin of Symbol."""
 
     __slots__ = ()
+    _functions = "mx.sym"
 
     def _call(self, op_name: str, called: str, *symbols: Any, **params: Any) -> Self:
         """Compose an operator under the name ``called``."""
@@ -81,6 +83,15 @@ class Arithmetic:
             "a Symbol has no truth value: its numbers are known only when it is bound and run. "
             "To ask whether there is one, write `is None` or `is not None`"
         )
+
+    def _refuse_number(self, *_: Any, **__: Any) -> Any:
+        raise DTypeError(
+            f"{self!r} is no number or array: its values are known only when it is bound and run, "
+            "as by eval(...)[0].asnumpy(); in the graph compute with functions of mx.sym, such as "
+            "mx.sym.sqrt(a), and pass arrays as Variables"
+        )
+
+    __float__ = __int__ = __complex__ = __round__ = __array__ = _refuse_number
 
     def _refuse_inplace(self, other: Any) -> Self:
         del other

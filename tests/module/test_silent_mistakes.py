@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import optax
 import pytest
 
 import modkit as mx
@@ -218,13 +219,24 @@ def test_a_second_fit_names_what_of_its_optimizer_has_no_effect(caplog):
     assert said(5) == begin
 
 
+@pytest.mark.parametrize("optimizer", [optax.sgd(0.1), mx.optimizer.SGD(rescale_grad=1 / 4)])
+def test_parameters_of_an_optimizer_that_is_made_are_a_warning(optimizer):
+    module = mx.mod.Module(mx.sym.SoftmaxOutput(mx.sym.Variable("data"), name="softmax"))
+    module.bind([("data", (4, 3))], [("softmax_label", (4,))])
+    module.init_params()
+    module.init_optimizer(optimizer=optimizer, force_init=True)  # no warning: the default
+    with pytest.warns(UserWarning, match=r"'learning_rate': 0\.2} has no effect") as seen:
+        module.init_optimizer("local", optimizer, {"learning_rate": 0.2}, force_init=True)
+    assert seen[0].filename == __file__
+
+
 def test_warnings_of_labels_name_the_callers_line():
     net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3)
     net = mx.sym.SoftmaxOutput(net, name="softmax")
     for labels in (np.full(4, 9.0), np.eye(3)[[0, 1, 2, 0]]):
         batches = mx.io.NDArrayIter(np.zeros((4, 4), "float32"), labels, 4)
         with pytest.warns(UserWarning, match="of the first batch") as seen:
-            mx.mod.Module(net).fit(batches, eval_metric="mse", num_epoch=1)
+            mx.mod.Module(net).fit(batches, eval_metric="loss", num_epoch=1)
         assert seen[0].filename == __file__
 
 

@@ -101,7 +101,13 @@ def test_clipping_is_refused_where_it_cannot_be():
     with pytest.raises(ParameterError, match="max_norm: got 0"):
         mx.callback.ClipGlobalNorm(0)
     with pytest.raises(NotSupportedError, match=r"optax\.clip_by_global_norm"):
-        fit((X, Y), mlp(), optimizer=optax.sgd(0.1), callbacks=[mx.callback.ClipGlobalNorm(1)])
+        fit(
+            (X, Y),
+            mlp(),
+            optimizer=optax.sgd(0.1),
+            optimizer_params=(),
+            callbacks=[mx.callback.ClipGlobalNorm(1)],
+        )
 
 
 def test_parameters_are_frozen_from_one_epoch_until_another():
