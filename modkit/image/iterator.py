@@ -128,12 +128,13 @@ class ImageIter(DataIter):
         self.reset()
 
     def next_sample(self) -> tuple[Any, bytes]:
-        """The next label and encoded image.
+        """The next label, an NDArray if it is of a list, and the encoded image.
 
         Raises:
             StopIteration: there is none.
         """
-        return self._samples.next()
+        label, encoded = self._samples.next()
+        return (label if self.imglist is None else array(label)), encoded
 
     def next(self) -> DataBatch:
         """The next batch."""

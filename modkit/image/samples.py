@@ -138,7 +138,7 @@ def _listed(path: str | None, given: Sequence[Any] | None) -> Mapping[Any, Liste
         )
     if not isinstance(given, list):
         return None
-    return {at: _split(entry) for at, entry in enumerate(given)}
+    return {str(number): _split(entry) for number, entry in enumerate(given, 1)}
 
 
 def _parsed(path: str, number: int, line: str) -> tuple[int, Listed]:

@@ -158,6 +158,9 @@ def test_records_without_an_index(folder):
 def test_lists_parts_and_labels(folder):
     files = [[1, 4, "1.png"], [[2, 5], "2.png"], [3.0, 6, "3.png"]]
     it = mx.image.ImageIter(2, (3, 8, 8), 2, imglist=files, path_root=folder)
+    assert it.seq == list(it.imglist) == ["1", "2", "3"]
+    assert it.next_sample()[0].asnumpy().tolist() == [1, 4]
+    it.reset()
     assert it.next().label[0].asnumpy().tolist() == [[1, 4], [2, 5]]
     last = it.next()
     assert last.label[0].asnumpy().tolist() == [[3, 6], [1, 4]] and last.pad == 1
