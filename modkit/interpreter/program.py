@@ -346,6 +346,8 @@ def _weight(name: str, equation: Any) -> float:
         return _MATRIX / math.prod(sizes) + sizes[-1]
     if name.startswith("reduce_window"):
         return float(sum(n for n in equation.params["window_dimensions"] if n > 1))
+    if name.startswith("select_and_"):
+        return 4.0 * math.prod(equation.params["window_dimensions"])
     if name in ("sort", "top_k") or name.startswith(("gather", "scatter")):
         return 40.0
     if name.startswith("random_"):

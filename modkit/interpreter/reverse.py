@@ -402,6 +402,8 @@ def _derivative(
         back, kept = _elementwise, values
     elif name == "slice":
         back, kept = _unsliced, ()
+    elif name in _CHOOSES and set(params["base_dilation"] + params["window_dilation"]) == {1}:
+        back, kept = _scattered, values
     elif primitive not in ad.primitive_transposes:
         return None
     elif name in _LINEAR:
@@ -479,6 +481,17 @@ def _unsliced(
     return [lax.pad(cotangent, np.zeros((), cotangent.dtype), pads)]
 
 
+def _scattered(
+    primitive: Any, params: Any, moving: Any, avals: Any, kept: Any, given: Any
+) -> Sequence[Any]:
+    """The cotangent of an array from that of the largest or smallest element of its windows."""
+    del moving, avals
+    names = ("window_dimensions", "window_strides", "padding")
+    options = {name: params[name] for name in names}
+    select = _CHOOSES[primitive.name]
+    return [lax.select_and_scatter_add_p.bind(given[0], *kept, select_prim=select, **options)]
+
+
 def _by_jax(
     primitive: Any, values: Sequence[Any], moving: Sequence[bool], params: Any
 ) -> tuple[Any, Back, Any]:
@@ -509,6 +522,9 @@ _FLAT = frozenset({
 
 _BY_TANGENTS = frozenset({"reduce_max", "reduce_min", "reduce_prod"})
 """Primitives of one operand whose forward-mode rule is made of the primitives below."""
+
+_CHOOSES = {"reduce_window_max": lax.ge_p, "reduce_window_min": lax.le_p}
+"""Reductions of windows to an element, and the comparison by which it stays before another."""
 
 _ELEMENTWISE = frozenset({
     "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "clamp", "cos",

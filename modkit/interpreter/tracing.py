@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -24,7 +25,7 @@ _trace = _Trace()
 
 @contextlib.contextmanager
 def for_numpy(is_so: bool = True) -> Iterator[None]:
-    """A block that traces functions under `jax.jit` as their primitives, and CPU forms alone.
+    """A block that traces functions under `jax.jit` as their primitives, in one form of each.
 
     With ``False``, a block of a trace for XLA, wherever it stands.
 
@@ -134,8 +135,32 @@ def _operator(name: str, function: Callable[..., Any], *, swapped: bool = False)
     return run
 
 
+def _reduction(name: str, function: Callable[..., Any]) -> Any:
+    def run(self: Any, axis: Any = None, *args: Any, keepdims: bool = False, **options: Any) -> Any:
+        aval = self.aval
+        axes = axis if type(axis) is tuple else (axis,)
+        plain = aval.dtype in _FLOATS and not aval.weak_type and 0 not in aval.shape
+        if args or options or not plain or not _are_axes(axes, aval.ndim):
+            return getattr(aval, name).fun(self, axis, *args, keepdims=keepdims, **options)
+        axes = tuple(sorted([each % aval.ndim for each in axes]))
+        made = function(self, axes)
+        return lax.expand_dims(made, axes) if keepdims else made
+
+    return run
+
+
+def _are_axes(axes: tuple[Any, ...], ndim: int) -> bool:
+    """Whether axes are given one by one, and once each."""
+    inside = all(type(each) is int and -ndim <= each < ndim for each in axes)
+    return inside and len({each % ndim for each in axes}) == len(axes)
+
+
+def _mean(array: Any, axes: tuple[int, ...]) -> Any:
+    return lax.reduce_sum(array, axes) / math.prod(array.shape[axis] for axis in axes)
+
+
 class Value(Tracer):
-    """A value of a trace for NumPy, whose arithmetic is quick to trace.
+    """A value of a trace for NumPy, whose arithmetic and reductions are quick to trace.
 
     `jax.numpy` takes three times as long to find that nothing is to be converted or broadcast.
     """
@@ -155,6 +180,10 @@ class Value(Tracer):
     __le__ = _operator("__le__", lax.le)
     __eq__ = _operator("__eq__", lax.eq)
     __ne__ = _operator("__ne__", lax.ne)
+    sum = _reduction("sum", lax.reduce_sum)
+    mean = _reduction("mean", _mean)
+    max = _reduction("max", lax.reduce_max)
+    min = _reduction("min", lax.reduce_min)
 
     def astype(self, dtype: Any, *args: Any, **options: Any) -> Any:
         """See `jax.Array.astype`."""

@@ -164,13 +164,22 @@ def _windows(x: Array, value: Any, params: Any) -> Array:
     return seen[(*steps, *(slice(None, None, s) for s in spread))]
 
 
+def _real(out: Any) -> np.dtype[Any]:
+    """The type of a result whose windows are of floating point, and some.
+
+    Raises:
+        NotImplementedError: they are not.
+    """
+    if 0 in out.shape or out.dtype.kind != "f":
+        raise NotImplementedError("windows of integers, or none")
+    return out.dtype
+
+
 def _reduce_window(ufunc: np.ufunc, sign: int) -> Callable[[Any, Any], Run]:
     """Reductions along one axis after the other, element by element of the windows."""
 
     def make(out: Any, params: Any) -> Run:
-        if 0 in out.shape or out.dtype.kind != "f":
-            raise NotImplementedError("windows of integers, or none")
-        rank, dtype = len(out.shape), out.dtype
+        rank, dtype = len(out.shape), _real(out)
         start = dtype.type(sign * np.inf if sign else 0)
         sizes, strides = params["window_dimensions"], params["window_strides"]
         spread = params["window_dilation"] or (1,) * len(sizes)
@@ -194,10 +203,41 @@ def _reduce_window(ufunc: np.ufunc, sign: int) -> Callable[[Any, Any], Run]:
     return make
 
 
+def select_and_scatter_add(out: Any, params: Any) -> Run:
+    """For each element, the sum over the windows that select it, by a comparison of neighbours."""
+    _real(out)
+    sizes, strides, pads = (params[n] for n in ("window_dimensions", "window_strides", "padding"))
+    stays, fill = {"ge": (np.greater_equal, -np.inf), "le": (np.less_equal, np.inf)}[
+        params["select_prim"].name
+    ]
+    inner = tuple(slice(low, low + n) for (low, _), n in zip(pads, out.shape, strict=True))
+
+    def run(source: Array, x: Array) -> Array:
+        x = padded(x, fill, [(low, high, 0) for low, high in pads])
+        taps = [
+            tuple(
+                slice(at, at + (n - 1) * s + 1, s)
+                for at, n, s in zip(start, source.shape, strides, strict=True)
+            )
+            for start in np.ndindex(sizes)
+        ]
+        best, chosen = x[taps[0]], np.zeros(source.shape, np.int32)
+        for at, tap in enumerate(taps[1:], 1):
+            kept = stays(best, x[tap])
+            best, chosen = np.where(kept, best, x[tap]), np.where(kept, chosen, at)
+        made = np.zeros(x.shape, source.dtype)
+        for at, tap in enumerate(taps):
+            made[tap] += np.where(chosen == at, source, 0)
+        return made[inner]
+
+    return run
+
+
 def conv_general_dilated(out: Any, params: Any) -> Run:
     """Windows times the kernel: one product for each group."""
-    d, groups = params["dimension_numbers"], params["feature_group_count"]
-    if params["batch_group_count"] != 1 or out.dtype.kind != "f" or 0 in out.shape:
+    d, parts = params["dimension_numbers"], params["batch_group_count"]
+    groups = params["feature_group_count"] * parts
+    if out.dtype.kind != "f" or 0 in out.shape:
         raise NotImplementedError("convolution")
     space = len(params["window_strides"])
     wide = np.dtype(np.float32) if out.dtype == np.float16 else out.dtype
@@ -205,6 +245,12 @@ def conv_general_dilated(out: Any, params: Any) -> Run:
     def run(x: Array, kernel: Array) -> Array:
         x = x.transpose(d.lhs_spec).astype(wide, copy=False)
         kernel = kernel.transpose(d.rhs_spec).astype(wide, copy=False)
+        if parts > 1:  # of the samples: one after the other in the channels
+            x = (
+                x.reshape(parts, -1, *x.shape[1:])
+                .swapaxes(0, 1)
+                .reshape(-1, parts * x.shape[1], *x.shape[2:])
+            )
         n, channels = x.shape[:2]
         seen = _windows(x, 0, {
             "base_dilation": (1, 1, *params["lhs_dilation"]),
@@ -233,5 +279,6 @@ MAKERS: dict[str, Callable[[Any, Any], Run]] = {
     "reduce_window_max": _reduce_window(np.maximum, -1),
     "reduce_window_min": _reduce_window(np.minimum, 1),
     "reduce_window_sum": _reduce_window(np.add, 0),
+    "select_and_scatter_add": select_and_scatter_add,
     **{name: _scatter(ufunc) for name, ufunc in _UPDATES.items()},
 }

@@ -6,9 +6,10 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from modkit.interpreter.tracing import is_for_numpy
 from modkit.ops.registry import Op
 from modkit.tuning.allocator import SMALL, fill_holes, give_back, keep_pages
-from modkit.tuning.cpu.forms import FORMS
+from modkit.tuning.cpu.forms import FORMS, CpuForm
 from modkit.tuning.in_flight import one_in_flight
 from modkit.tuning.xla_options import options_for
 from modkit.tuning_switch import active_pieces
@@ -72,13 +73,17 @@ class Tuning:
 
         Its signature is that of the operator.
         """
-        form = FORMS.get(op.name) if "forms" in self.pieces else None
+        form = self._forms(op)
         return form and form.anywhere
 
     def channels_last(self, op: Op, attrs: Mapping[str, Any]) -> Callable[..., Any] | None:
         """The operator's CPU form for images with channels last; ``None`` without one."""
-        form = FORMS.get(op.name) if "forms" in self.pieces else None
+        form = self._forms(op)
         return form and form.channels_last(attrs)
+
+    def _forms(self, op: Op) -> CpuForm | None:
+        """An operator's CPU forms; they are for XLA, and take NumPy more steps."""
+        return FORMS.get(op.name) if "forms" in self.pieces and not is_for_numpy() else None
 
 
 @functools.cache

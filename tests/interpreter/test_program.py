@@ -81,6 +81,12 @@ def branched(x):
         ("clamp", lambda x: jax.lax.clamp(np.float32(-1), x, np.float32(1))),
         ("reshape", lambda x: jax.lax.reshape(x, (3, 2), dimensions=(1, 0))),
         ("empty2", jax.grad(branched)),
+        (
+            "batch_group_count=2",
+            lambda x: jax.lax.conv_general_dilated(
+                x[:, None], x[:, None], (1,), "VALID", batch_group_count=2
+            ),
+        ),
     ],
 )
 def test_a_primitive_of_its_own(name, function):

@@ -99,6 +99,21 @@ CASES = {
     "reduce_precision": (lambda x: lax.reduce_precision(x, 8, 7), (X,)),
     "reduce_prod": (lambda x: lax.reduce_prod(x, (0, 1)), (X,)),
     "reduce_sum": (lambda x: lax.reduce_sum(x, (0,)), (X,)),
+    "conv_general_dilated in groups": (
+        lambda x, w: lax.conv_general_dilated(x, w, (1,), "VALID", feature_group_count=3),
+        (np.stack([X, Y]).swapaxes(1, 2), np.concatenate([X, Y], 1).reshape(6, 1, 2)),
+    ),
+    **{
+        f"reduce_window_{name}": (
+            lambda x, first=first, reduce=reduce: lax.reduce_window(
+                x, first, reduce, (2, 2), (1, 1), [(1, 0), (0, 2)]
+            ),
+            (np.array([[1, 2, 2], [2, 1, 2]], np.float32),),
+        )
+        for name, first, reduce in (
+            ("max", np.float32(-np.inf), lax.max), ("min", np.float32(np.inf), lax.min),
+        )
+    },
     "reduce_window_sum": (
         lambda x: lax.reduce_window(x, np.float32(0), lax.add, (1, 2), (1, 1), "VALID"), (X,),
     ),
@@ -202,7 +217,7 @@ def test_second_derivatives_are_those_of_jax():
 
 def test_each_primitive_of_the_tables_has_a_case():
     names = reverse._FLAT | reverse._BY_TANGENTS | reverse._ELEMENTWISE
-    names |= reverse._LINEAR | reverse._BILINEAR
+    names |= set(reverse._CHOOSES) | reverse._LINEAR | reverse._BILINEAR
     for fn, args in CASES.values():
         for traced in (fn, pulled_back(reverse.vjp, fn, args)):
             closed, _ = jaxpr_for_numpy(traced, *args)

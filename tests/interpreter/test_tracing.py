@@ -41,13 +41,18 @@ def test_a_listing_has_the_primitives_of_jax_and_the_same_results():
     assert kinds == [(a.shape, a.dtype) for a in jax.tree.leaves(wanted)]
 
 
-def test_arithmetic_of_values_has_the_types_of_jax():
+def test_arithmetic_and_reductions_of_values_have_the_types_of_jax():
     whole, half = np.arange(6, dtype=np.int32).reshape(2, 3), X.astype(np.float16)
 
     def arithmetic(x, half, whole):
         for a, b in ((x, x), (half, x), (whole, x), (whole, whole), (half, 1.7), (x, 1.7)):
             yield from (a + b, b - a, a * b, b / a, a > b, b <= a, a == b, a != b)
         yield from (x + True, x[:1] + x, 2 - whole, x.astype("int32"), whole == 1)
+        for each in (x, half, whole):
+            for name in ("sum", "mean", "max", "min"):
+                reduced = getattr(each, name)
+                yield from (reduced(), reduced(-1), reduced((1, -2), keepdims=True), reduced(()))
+        yield from (x.sum([1]), x.max(0, initial=1), x.mean(0, dtype="float16"), x[:0].sum(0))
 
     def listed(*args):
         return list(arithmetic(*args))
@@ -55,7 +60,7 @@ def test_arithmetic_of_values_has_the_types_of_jax():
     args = (X, half, whole)
     listing, _ = jaxpr_for_numpy(listed, *args)
     for got, want in zip(program_of(listing)(*args), jax.jit(listed)(*args), strict=True):
-        assert got.dtype == want.dtype
+        assert (got.shape, got.dtype) == (want.shape, want.dtype)
         np.testing.assert_allclose(got, want, rtol=1e-6)
 
 
@@ -65,3 +70,11 @@ def test_what_jax_refuses_is_refused_and_leaves_no_trace_behind():
     with pytest.raises(jax.errors.ConcretizationTypeError):
         jaxpr_for_numpy(lambda x: x if x.sum() > 0 else -x, X)
     assert float(jnp.add(1, 2)) == 3
+
+
+def test_reductions_of_values_refuse_what_jax_refuses():
+    for axis, found in ((2, "out of bounds"), ((0, -2), "duplicate"), (0.5, "float")):
+        with pytest.raises((ValueError, TypeError), match=found):
+            jaxpr_for_numpy(lambda x, axis=axis: x.sum(axis), X)
+    with pytest.raises(ValueError, match="zero-size"):
+        jaxpr_for_numpy(lambda x: x[:0].max(0), X)

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError
-from modkit.interpreter.tracing import platform_dependent
+from modkit.interpreter.tracing import is_for_numpy
 from modkit.ops.array.reduce import reduced_axes
 from modkit.ops.elementwise.arithmetic import convert
 from modkit.ops.registry import Attrs, DType, op
@@ -62,11 +62,11 @@ def _indices(data: jax.Array, axis: int, is_ascend: bool, k: int | None = None) 
     rows = jnp.moveaxis(jax.lax.stop_gradient(data), axis, -1)
     attrs = {"k": rows.shape[-1] if k is None else k, "is_ascend": is_ascend}
     by_sort = functools.partial(_indices_by_sort, **attrs)
-    if data.dtype.itemsize > 4:
+    if data.dtype.itemsize > 4 or is_for_numpy():
         indices = by_sort(rows)
     else:
         by_keys = functools.partial(_indices_by_keys, **attrs)
-        indices = platform_dependent(rows, cpu=by_keys, default=by_sort)
+        indices = jax.lax.platform_dependent(rows, cpu=by_keys, default=by_sort)
     return jnp.moveaxis(indices, -1, axis)
 
 

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.floating import accumulator, require_floating
+from modkit.ops.nn.softmax import softmax_along
 from modkit.ops.own_gradient import with_gradient
 from modkit.ops.registry import Fraction, Shape, op
 
@@ -42,7 +43,7 @@ def _probabilities(rule: _Rule, data: jax.Array) -> jax.Array:
     # XLA for CPUs takes ten times as long over a last axis of 1.
     shape = (rows, classes) if positions == 1 else (rows, classes, positions)
     grouped = data.reshape(shape).astype(accumulator(data))
-    return jax.nn.softmax(grouped, 1).reshape(data.shape).astype(data.dtype)
+    return softmax_along(grouped, 1).reshape(data.shape).astype(data.dtype)
 
 
 def _gradient(rule: _Rule, prob: jax.Array, label: jax.Array, cotangent: jax.Array) -> jax.Array:
