@@ -57,11 +57,9 @@ class AbsentModule(ModuleType):
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
         """A base class whose instances cannot be made: ``class Net(HybridBlock)``."""
-        del bases
         error = self._error(self.__name__)
 
         def refuse(cls: type, *_: Any, **__: Any) -> Any:
-            del cls
             raise error
 
         return (type(self.__name__.rpartition(".")[2], (), {"__new__": refuse}),)
@@ -99,7 +97,6 @@ class Finder(importlib.abc.MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         """See `importlib.abc.MetaPathFinder`."""
-        del path, target
         if fullname != _NAME and not fullname.startswith(f"{_NAME}."):
             return None
         return importlib.machinery.ModuleSpec(

@@ -21,7 +21,6 @@ def with_gradient(
 
     @CustomVjp
     def run(data: Any, *others: Any) -> Any:
-        del others
         return value(data)
 
     def forward(data: Any, *others: Any) -> Any:

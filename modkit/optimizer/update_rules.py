@@ -75,22 +75,18 @@ class UpdateRule:
         Args:
             master: it is updated through a float32 copy.
         """
-        del master
         return self
 
     def of_whole(self, weight: Any) -> Sequence[Any]:
         """The numbers of ``row_columns``, of the whole weight."""
-        del weight
         return ()
 
     def over(self, axes: tuple[str, ...]) -> UpdateRule | None:
         """The rule for parts of arrays that are divided over mesh axes; ``None`` if it has none."""
-        del axes
         return self if self.elementwise else None
 
     def of_size(self, size: int) -> UpdateRule:
         """The rule for parts of an array of ``size`` elements, which zeros follow."""
-        del size
         return self
 
 
@@ -120,7 +116,6 @@ class FormulaRule(UpdateRule):
 
     def of_rows(self, master: bool) -> UpdateRule:
         """See `UpdateRule.of_rows`."""
-        del master
         return dataclasses.replace(self, lazy=True) if self.lazy_rows else self
 
     def init(self, weight: Any) -> State:

@@ -83,7 +83,6 @@ class Arithmetic:
         )
 
     def _refuse_inplace(self, other: Any) -> Self:
-        del other
         raise NotImplementedForSymbol(
             "a Symbol cannot be changed in place (+=, -=, *=, /=); write a = a + b"
         )

@@ -66,7 +66,6 @@ def _direction(x: Array) -> Array:
 
 def signsgd(w, g, *, lr, wd, rescale_grad, clip_gradient, wd_lh=0.0) -> Array:
     """``w ← (1 − lr·wd)·w − lr·sign(g) − lr·wd_lh·w``."""
-    del rescale_grad, clip_gradient
     new = (1 - lr * wd) * w - lr * _direction(g)
     return new - lr * wd_lh * w if wd_lh else new
 
@@ -126,7 +125,6 @@ def adadelta(
     w, g, of_grad, of_step, *, lr, rho, epsilon, wd, rescale_grad, clip_gradient
 ) -> tuple[Array, Array, Array]:
     """Steps scaled by the ratio of two running means of squares: of the gradient, of the step."""
-    del lr
     g = rescaled(g, rescale_grad, clip_gradient)
     of_grad = rho * of_grad + (1 - rho) * g * g
     step = jnp.sqrt(of_step + epsilon) / jnp.sqrt(of_grad + epsilon) * g
