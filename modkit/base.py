@@ -67,7 +67,6 @@ class _Library:
         self, symbol: ctypes.c_void_p, backend: Any, count: Any, names: Any, out: Any
     ) -> int:
         """Set the handle ``out`` to that of ``symbol``, whose graph stays whole."""
-        del backend, count, names
         out._obj.value = symbol.value
         return 0
 

@@ -207,7 +207,6 @@ _HEAD = tuple(
 
 def profiler_set_config(mode: str = "symbolic", filename: str = "profile.json") -> None:
     """`set_config` of MXNet before 1.3; ``mode`` does not matter: a trace contains all events."""
-    del mode
     set_config(filename=filename)
 
 

@@ -24,6 +24,7 @@ class Averaged(Callback):
     """
 
     alike = True
+    _kept = ("average", "count")
     order = -1  # what others do at the end of the training, such as restore_best, comes after
 
     def __init__(self, at_end: bool):
@@ -80,14 +81,10 @@ class Averaged(Callback):
         if self.at_end and error is None and self.average is not None:
             run.module.set_params(self.params(), run.module.get_params()[1])
 
-    def state_dict(self) -> dict[str, Any]:
-        """The average."""
-        return {"average": self.average, "count": self.count}
-
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """See `Callback.load_state_dict`."""
-        average, self.count = state["average"], state["count"]
-        self.average = average and {n: jnp.array(v) for n, v in average.items()}
+        super().load_state_dict(state)
+        self.average = self.average and {n: jnp.array(v) for n, v in self.average.items()}
 
 
 class EMA(Averaged):

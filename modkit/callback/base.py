@@ -26,6 +26,9 @@ class Callback:
     order = 0
     """Callbacks run by this number, then as they are listed: a checkpoint after all others."""
 
+    _kept: tuple[str, ...] = ()
+    """Attributes that are the state."""
+
     every_worker = True
     """False for callbacks that write files or show something: they run in worker 0 only."""
 
@@ -61,10 +64,12 @@ class Callback:
 
     def state_dict(self) -> dict[str, Any]:
         """State that a checkpoint keeps: numbers, texts, arrays, and lists and dicts of them."""
-        return {}
+        return {name.lstrip("_"): getattr(self, name) for name in self._kept}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what `state_dict` returned; called before `on_fit_begin`."""
+        for name in self._kept:
+            setattr(self, name, state[name.lstrip("_")])
 
     def collective(self) -> dict[str, Any] | None:
         """Options that have to be equal in all workers; ``None``: each may have this or not.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from typing import Any
 
 from modkit.callback.base import Callback
 from modkit.callback.run import Run
@@ -25,6 +24,8 @@ class BestSoFar(Callback):
     Raises:
         ParameterError: another mode, or a negative ``min_delta``.
     """
+
+    _kept = ("best", "best_epoch")
 
     def __init__(self, monitor: str, mode: str, min_delta: float):
         name = type(self).__name__
@@ -85,11 +86,3 @@ class BestSoFar(Callback):
             return False
         self.best, self.best_epoch = value, run.epoch
         return True
-
-    def state_dict(self) -> dict[str, Any]:
-        """The best value and its epoch."""
-        return {"best": self.best, "best_epoch": self.best_epoch}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """See `Callback.load_state_dict`."""
-        self.best, self.best_epoch = state["best"], state["best_epoch"]

@@ -27,6 +27,7 @@ class EarlyStopping(BestSoFar):
     """
 
     alike = True
+    _kept = (*BestSoFar._kept, "waited", "_params")
 
     def __init__(
         self,
@@ -63,14 +64,9 @@ class EarlyStopping(BestSoFar):
         if error is None and self._params is not None:
             run.module.set_params(*self._params)
 
-    def state_dict(self) -> dict[str, Any]:
-        """Best value, epochs waited, and the best parameters where they are to be restored."""
-        return {**super().state_dict(), "waited": self.waited, "params": self._params}
-
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """See `Callback.load_state_dict`."""
         super().load_state_dict(state)
-        self.waited = state["waited"]
-        self._params = state["params"] and [
-            {n: array(v, dtype=v.dtype) for n, v in part.items()} for part in state["params"]
+        self._params = self._params and [
+            {n: array(v, dtype=v.dtype) for n, v in part.items()} for part in self._params
         ]

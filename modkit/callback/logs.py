@@ -28,6 +28,8 @@ class RowLogger(Reporter):
             the steps; ``None``: only at the ends of epochs.
     """
 
+    _kept = ("_size",)
+
     def __init__(self, path: str | os.PathLike[str], every_n_batches: int | None = None):
         super().__init__(every_n_batches)
         self.path = Path(path)
@@ -80,14 +82,6 @@ class RowLogger(Reporter):
         if self._size:
             sync(self.path)
 
-    def state_dict(self) -> dict[str, Any]:
-        """The size of the file."""
-        return {"size": self._size}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """See `Callback.load_state_dict`."""
-        self._size = state["size"]
-
 
 class CSVLogger(RowLogger):
     """Rows of comma-separated values under a line of names: epoch, batch, step, rate, metrics.
@@ -101,6 +95,8 @@ class CSVLogger(RowLogger):
         columns: names of the columns; default those of the first row, and ``validation-<name>`` for
             each ``train-<name>`` if there is validation data.
     """
+
+    _kept = ("_size", "_columns")
 
     def __init__(
         self,
@@ -137,15 +133,6 @@ class CSVLogger(RowLogger):
             trained = [n.removeprefix("train-") for n in row if n.startswith("train-")]
             names.update(dict.fromkeys(f"validation-{n}" for n in trained))
         return list(names)
-
-    def state_dict(self) -> dict[str, Any]:
-        """The size of the file, and the columns."""
-        return {**super().state_dict(), "columns": self._columns}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """See `Callback.load_state_dict`."""
-        super().load_state_dict(state)
-        self._columns = state["columns"]
 
 
 class JSONLines(RowLogger):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 from modkit.callback.best_so_far import BestSoFar
 from modkit.callback.run import Run
@@ -32,6 +31,7 @@ class ReduceLROnPlateau(BestSoFar):
     """
 
     alike = True
+    _kept = (*BestSoFar._kept, "waited", "cooling")
 
     def __init__(
         self,
@@ -78,12 +78,3 @@ class ReduceLROnPlateau(BestSoFar):
             )
         setattr(holder, name, max(before * self.factor, self.min_lr))
         _log.info("%s has not improved: learning rate %g", self.monitor, getattr(holder, name))
-
-    def state_dict(self) -> dict[str, Any]:
-        """Best value and counters; the rate is the optimizer's."""
-        return {**super().state_dict(), "waited": self.waited, "cooling": self.cooling}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """See `Callback.load_state_dict`."""
-        super().load_state_dict(state)
-        self.waited, self.cooling = state["waited"], state["cooling"]

@@ -49,7 +49,6 @@ class Finder(importlib.abc.MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         """See `importlib.abc.MetaPathFinder`."""
-        del path, target
         if fullname != _NAME and not fullname.startswith(f"{_NAME}."):
             return None
         return importlib.machinery.ModuleSpec(

@@ -21,7 +21,6 @@ class LearningRateScheduler:
 
     def __call__(self, iteration: int) -> float:
         """The learning rate of an update."""
-        del iteration
         raise NotImplementedError(
             f"{type(self).__name__}: __call__(iteration) is missing: it returns the learning rate"
         )

@@ -95,7 +95,6 @@ def _set_value(src: float, out: NDArray) -> NDArray:
 
 def _onehot_encode(lhs: NDArray, rhs: NDArray, out: NDArray) -> NDArray:
     """Write one-hot rows into ``out``; ``rhs`` is the array that has their length."""
-    del rhs
     return modkit.nd.onehot_encode(lhs, out)
 
 

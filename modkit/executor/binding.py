@@ -79,7 +79,6 @@ def bind(
         ValueError: an array is missing, or of a shape that does not fit; or arguments of one name
             have several arrays, or a gradient.
     """
-    del shared_exec
     _check_context(ctx)
     names, aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
     arguments = _by_name(args, names, "args")

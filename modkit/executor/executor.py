@@ -158,7 +158,6 @@ class Executor:
             NameNotFoundError: a name in ``out_grads`` is no output.
             ParameterError: a head that is not a loss needs a gradient, and has none.
         """
-        del is_train
         heads = self._heads(out_grads)
         if self._bound.last is None and not self.aux_dict:
             self._bound.forward(True)

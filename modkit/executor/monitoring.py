@@ -54,7 +54,6 @@ def forward_values(one_pass: Pass, inputs_too: bool) -> Iterator[Named]:
 
 def backward_values(one_pass: Pass, inputs_too: bool, heads: Any) -> Iterator[Named]:
     """Gradients of all operators' inputs: ``fc1_backward_output0``, ..."""
-    del inputs_too
     bound = one_pass.bound
     if one_pass.watched:
         one_pass.run()
@@ -100,7 +99,6 @@ def _program(
 
 def _forward(lowered: Lowered, wrt: tuple[str, ...], run: Any, heads: Any) -> Any:
     """Traced: outputs by node, and inputs by `NodeInput`."""
-    del wrt, heads
     watch = NodeWatch(lowered)
     run(watch)
     return watch.made, watch.arrays

@@ -186,7 +186,6 @@ class Initializer(ChecksArguments):
         arr[:] = generator().integers(-127, 127, arr.shape, np.int32, endpoint=True)
 
     def _init_default(self, name: str, arr: NDArray) -> None:
-        del arr
         raise ParameterError(
             f"Unknown initialization pattern for {name}: the name ends in none of "
             f"{', '.join(_ENDINGS)}. Give the variable an initializer of its own, "

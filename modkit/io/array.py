@@ -101,7 +101,6 @@ class OnDisk:
 
     def ordered(self, order: np.ndarray | None, axis: int) -> Any:
         """The array on disk itself, in its own order."""
-        del order, axis
         return self.array
 
 
@@ -332,7 +331,6 @@ class NDArrayIter(DataIter):
 
     def reseed(self, seed: int) -> None:
         """Begin anew, in an order that depends only on NumPy's global stream."""
-        del seed
         self.idx, self._order = np.arange(self.num_data), None
         self.hard_reset()
 

@@ -45,16 +45,6 @@ class DistKVStore(KVStore):
         """The processes."""
         return self._workers
 
-    @property
-    def rank(self) -> int:
-        """Number of this worker, from 0 on."""
-        return self._workers.rank
-
-    @property
-    def num_workers(self) -> int:
-        """Number of workers."""
-        return self._workers.size
-
     def init(self, key: Any, value: Any) -> None:
         """Initialize keys with the values of worker 0; see `KVStore.init`."""
         before = set(self._stored)

@@ -61,13 +61,13 @@ class KVStore(KVStoreBase):
 
     @property
     def rank(self) -> int:
-        """0: there is one worker."""
-        return 0
+        """Number of this worker, from 0 on."""
+        return 0 if self.workers is None else self.workers.rank
 
     @property
     def num_workers(self) -> int:
-        """1: there is one worker."""
-        return 1
+        """Number of workers."""
+        return 1 if self.workers is None else self.workers.size
 
     @staticmethod
     def is_capable(capability: str) -> bool:

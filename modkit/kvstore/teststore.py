@@ -38,7 +38,6 @@ class TestStore(KVStoreBase):
 
     def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
         """Copy the value to every ``out``."""
-        del priority
         given = dict(pairs("teststore.broadcast", key, value))
         for k, outs in pairs("teststore.broadcast", key, out):
             for each in outs:
@@ -46,7 +45,6 @@ class TestStore(KVStoreBase):
 
     def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
         """Sum the values, and write the sum to every ``out``, or to the values themselves."""
-        del priority
         given = dict(pairs("teststore.pushpull", key, value))
         for k, outs in pairs("teststore.pushpull", key, value if out is None else out):
             first, *rest = (v._cell.peek() for v in given[k])

@@ -186,7 +186,6 @@ class EvalMetric(ChecksArguments):
             argument of `absorb`; ``None`` for metrics that need values on the host, such as
             user-defined ones.
         """
-        del label_names, output_names
         return None
 
     def absorb(self, sums: Any, *, stacked: bool = False) -> None:
@@ -196,7 +195,6 @@ class EvalMetric(ChecksArguments):
             sums: the result; its arrays may still be computing.
             stacked: every array has a leading replica axis; each replica is one update.
         """
-        del sums, stacked
         raise NotSupportedError(
             f"{type(self).__name__}: fused() is None, so absorb() is not supported; use update()"
         )

@@ -107,7 +107,6 @@ class DataParallelExecutorGroup(ExecutorGroup):
 
     def _sliced_shape(self, shapes: Any, i: int, major_axis: Sequence[int]) -> list[DataDesc]:
         """Descriptions of the part of inputs that a context takes; layouts say the axes too."""
-        del major_axis
         descs = descriptions(shapes)
         sizes = local_shapes(descs, self.slices[i])
         return [DataDesc(d.name, sizes[d.name], d.dtype, d.layout) for d in descs]

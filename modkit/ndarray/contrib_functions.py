@@ -62,7 +62,6 @@ def boolean_mask(
         ShapeError: ``index`` is not one element for each row.
         NotSupportedError: ``axis`` is another one, which MXNet 1.9.1 refuses, too.
     """
-    del name
     for what, given in (("data", data), ("index", index)):
         if not isinstance(given, NDArray):
             raise ParameterError(

@@ -166,7 +166,6 @@ def arange(
     Raises:
         ParameterError: there is no such number, as no array is empty without NumPy's shapes.
     """
-    del infer_range
     if stop is None:
         start, stop = 0, start
     kind = jnp.dtype(dtype_name(dtype or "float32"))

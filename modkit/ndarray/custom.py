@@ -34,7 +34,6 @@ def Custom(*args: NDArray, out: Any = None, name: str | None = None, **kwargs: A
             the operator infers.
         ShapeError: an array has another shape than the operator infers.
     """
-    del name
     named = {n: kwargs.pop(n) for n in list(kwargs) if isinstance(kwargs[n], NDArray)}
     parsed: Bridge = get_op("Custom").parse(kwargs)["bridge"]
     names = [*parsed.arguments, *parsed.aux]

@@ -54,7 +54,6 @@ class _Flat:
 
     def traced(self, avals: Sequence[Any], key_data: Any, numbers: Sequence[Any]) -> Any:
         """The jaxpr for these shapes and types, and the structure of the results."""
-        del key_data, numbers
 
         def run(leaves: Sequence[Any]) -> Any:
             return self._program(*jax.tree.unflatten(self._layout, leaves))

@@ -25,7 +25,6 @@ def window(sizes: Shape, shape: Shape) -> Callable[..., Any]:
     """A slice of these sizes, reshaped to ``shape``; its start indices are arguments."""
 
     def run(arrays: Any, key_data: Any, starts: Any) -> Any:
-        del key_data
         return (jax.lax.dynamic_slice(arrays[0], starts, sizes).reshape(shape),), {}
 
     return Eager(run)
@@ -153,7 +152,6 @@ def gather(form: tuple[Any, ...]) -> Callable[..., Any]:
     """The elements at a key split by `split_key`, whose arrays are arguments."""
 
     def run(arrays: Any, places: Any, numbers: Any) -> Any:
-        del numbers
         rest = iter(places)
         key = tuple(_part(part, rest) for part in form)
         out = arrays[0][key]

@@ -186,7 +186,6 @@ class Calls:
 @functools.lru_cache(maxsize=4096)
 def _calls(fn: Traceable, types: Types, sizes: tuple[int, ...]) -> Calls:
     """The calls of one signature; least recently used ones are forgotten."""
-    del fn, types, sizes
     return Calls()
 
 

@@ -1017,7 +1017,6 @@ class _Site:
 @functools.lru_cache(maxsize=4096)
 def _site(key: tuple[Any, ...]) -> _Site:
     """The site of one key; least recently used ones are forgotten."""
-    del key
     return _Site()
 
 

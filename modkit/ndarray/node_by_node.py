@@ -100,7 +100,6 @@ class _Made:
 
 @functools.lru_cache(maxsize=4096)
 def _made(fn: Any, moving: tuple[int, ...], types: Types, sizes: tuple[int, ...]) -> _Made:
-    del fn, moving, types, sizes
     return _Made()
 
 
@@ -290,5 +289,4 @@ class _Cotangents:
 @functools.lru_cache(maxsize=256)
 def steps_of(structure: Any, types: Types) -> Steps:
     """The structure on arguments of these types; see `Steps`."""
-    del types
     return Steps(structure)

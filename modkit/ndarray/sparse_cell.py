@@ -44,7 +44,6 @@ class SparseCell(AnyCell):
 
     def snapshot(self, reader: Pending) -> Any:
         """The value for a program."""
-        del reader
         array = self.array
         if array.stype != CSR:
             return self.peek()
@@ -61,12 +60,10 @@ class SparseCell(AnyCell):
 
     def take(self, taker: Pending | None = None) -> jax.Array:
         """A value to be donated."""
-        del taker
         return self.peek()
 
     def set(self, value: Any, *, aliased: bool = False) -> None:
         """Replace the value, by an array or a row-sparse value of a program."""
-        del aliased
         self.array._set_program(value)
 
 
@@ -77,7 +74,6 @@ class SparseStateCell(SparseCell):
 
     def snapshot(self, reader: Pending) -> jax.Array:
         """The dense value."""
-        del reader
         return self.peek()
 
 

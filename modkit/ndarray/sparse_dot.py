@@ -19,7 +19,6 @@ from modkit.ops.stype import CSR, DENSE, ROWS
 @kernel("dot")
 def dot(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Products with one csr matrix: dense, or the rows that are not all zero."""
-    del op
     a, b = inputs
     left, right = attrs["transpose_a"], attrs["transpose_b"]
     if a.stype == CSR and b.stype == DENSE and b.ndim <= 2:

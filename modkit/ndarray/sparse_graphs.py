@@ -19,7 +19,6 @@ from modkit.ops.stype import CSR, DENSE
 @kernel("_contrib_dgl_adjacency")
 def adjacency(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Ones at the stored elements."""
-    del attrs
     (x,) = inputs
     _check_graph(op, x)
     return x._like(np.ones(len(x._values), np.float32), x._places)

@@ -84,7 +84,6 @@ def on_values(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 @kernel("zeros_like")
 def zeros_like(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Nothing is stored."""
-    del op, attrs
     (x,) = inputs
     if x.stype == CSR:
         return x._like(x._values[:0], (np.zeros_like(x._places[0]), x._places[1][:0]))
@@ -94,7 +93,6 @@ def zeros_like(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 @kernel("cast_storage")
 def cast_storage(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """A copy in another storage type."""
-    del op
     (x,) = inputs
     return x.tostype(attrs["stype"])
 
@@ -226,7 +224,6 @@ def add_n(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 @kernel("Concat")
 def concat(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Matrices one below the other."""
-    del op
     same = {x.stype for x in inputs} == {CSR} and len({x.shape[1] for x in inputs}) == 1
     if not same or attrs["dim"] != 0 or len({x._values.dtype for x in inputs}) > 1:
         return None
@@ -243,7 +240,6 @@ def concat(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 @kernel("slice")
 def cut(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Rows and columns of a matrix that follow each other."""
-    del op
     (x,) = inputs
     given = slices_of("slice", attrs["begin"], attrs["end"], attrs["step"], 2)
     rows, columns = (*given, *[slice(None)] * (2 - len(given)))
@@ -279,7 +275,6 @@ def rows_of(x: CSRNDArray, rows: np.ndarray) -> CSRNDArray:
 @kernel("_sparse_retain")
 def retain(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Some of the stored rows."""
-    del op, attrs
     x, rows = inputs
     return x.retain(host(rows)) if x.stype == ROWS and rows.stype == DENSE else None
 
@@ -287,7 +282,6 @@ def retain(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 @kernel("_contrib_getnnz")
 def getnnz(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """The number of stored elements of a matrix, zeros among them too."""
-    del op
     (x,) = inputs
     if x.stype != CSR:
         return None
@@ -302,7 +296,6 @@ def getnnz(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 @kernel("_contrib_edge_id")
 def edge_id(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """The stored elements at pairs of row and column; -1 where none is."""
-    del op, attrs
     x, u, v = inputs
     if x.stype != CSR or u.stype != DENSE or v.stype != DENSE:
         return None

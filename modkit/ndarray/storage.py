@@ -164,7 +164,6 @@ class AnyCell:
 
     def snapshot(self, reader: Pending) -> jax.Array:
         """The value, which ``reader`` keeps until it has run."""
-        del reader
         return self.peek()
 
     def take(self, taker: Pending | None = None) -> jax.Array:
@@ -181,7 +180,6 @@ class AnyCell:
 
     def holds(self, value: Any) -> bool:
         """Whether this very buffer is the present value; never of values made for each reader."""
-        del value
         return False
 
     def wait_for(self, pending: Pending, aval: Any) -> None:
@@ -192,7 +190,6 @@ class AnyCell:
 
     def fill(self, pending: Pending, value: Any) -> None:
         """Store a computed value, if the cell waits for ``pending`` or cannot wait."""
-        del pending
         self.set(value)
 
     # ── Values on the host ──────────────────────────────────────────────────────────────────
@@ -229,7 +226,6 @@ class AnyCell:
 
     def write(self, fill: Callable[[np.ndarray], None]) -> bool:
         """Change elements by ``fill``, on the host; ``False`` where the cell has no rows."""
-        del fill
         return False
 
 
@@ -376,14 +372,12 @@ class View(AnyCell):
 
     def fill(self, pending: Pending, value: Any) -> None:
         """Write through to the parent, on the host where both are there."""
-        del pending
         here = isinstance(value, np.ndarray)
         if not (here and self.write(lambda rows: np.copyto(rows, value))):
             self.set(value)
 
     def take(self, taker: Pending | None = None) -> jax.Array:
         """A copy, to be donated."""
-        del taker
         whole = self.parent.peek()
         value = self._read(whole)
         return copy_of(value) if value is whole else value

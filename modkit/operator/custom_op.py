@@ -185,7 +185,6 @@ class CustomOpProp:
 
     def create_operator(self, ctx: Context, in_shapes: Any, in_dtypes: Any) -> CustomOp:
         """The operator for arguments of these shapes and types."""
-        del ctx, in_shapes, in_dtypes
         raise NotImplementedError(f"{type(self).__name__}.create_operator is not defined")
 
 

@@ -73,7 +73,6 @@ class PythonOp:
         in_grad: Sequence[Any],
     ) -> None:
         """Compute the gradients of the arguments, in place; by default the first is one."""
-        del out_grad, in_data, out_data
         in_grad[0][:] = 1
 
     def infer_shape(self, in_shape: Any) -> Any:
@@ -127,7 +126,6 @@ class _Prop(CustomOpProp):
 
     def create_operator(self, ctx: Context, in_shapes: Any, in_dtypes: Any) -> CustomOp:
         """The computation of the instance."""
-        del ctx, in_shapes, in_dtypes
         return _Computation(self.instance)
 
 
@@ -139,7 +137,6 @@ class _Computation(CustomOp):
 
     def forward(self, is_train: Any, req: Any, in_data: Any, out_data: Any, aux: Any) -> None:
         """Call the instance."""
-        del is_train, req, aux
         data, outputs = map(self._given, (in_data, out_data))
         self._instance.forward(in_data=data, out_data=outputs)
         _write(outputs, out_data)
@@ -148,7 +145,6 @@ class _Computation(CustomOp):
         self, req: Any, out_grad: Any, in_data: Any, out_data: Any, in_grad: Any, aux: Any
     ) -> None:
         """Call the instance."""
-        del req, aux
         heads, data, outputs, grads = map(self._given, (out_grad, in_data, out_data, in_grad))
         self._instance.backward(out_grad=heads, in_data=data, out_data=outputs, in_grad=grads)
         _write(grads, in_grad)

@@ -183,7 +183,6 @@ class CustomOperator(Op):
         fn: Callable[..., Any] | None = None,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """See `Op.call`."""
-        del key, fn
         bridge: Bridge = attrs["bridge"]
         count = len(bridge.arguments)
         replica = jax.lax.axis_index(REPLICAS) if REPLICAS in mapped_over() else 0
@@ -231,7 +230,6 @@ def _backward(bridge: Bridge, train: bool, saved: Any, heads: Any) -> Any:
     The cotangent of a new state is its value before `backward`, that of the old state the value
     after it: so states pass through the nodes in the order in which these run.
     """
-    del train
     replica, data, outputs, aux, marks = saved
     wanted = [mark is not None for mark in marks]
     aux = [a if _is_zero(h) else h for a, h in zip(aux, heads[1], strict=True)]

@@ -128,7 +128,6 @@ def cast(array: Any, types: Sequence[str]) -> Any:
 
 @CustomJvp
 def _valued(path: Any, value: Any) -> Any:
-    del path
     return value
 
 
@@ -138,12 +137,10 @@ _valued.defjvp(lambda primals, tangents: (primals[1], tangents[0]))
 @functools.partial(CustomVjp, nondiff_argnums=(1,))
 def _cut(twin: Any, dtype: str) -> Any:
     """``twin``; its cotangent is cut off to a type, itself with the derivative of the identity."""
-    del dtype
     return twin
 
 
 def _cut_fwd(twin: Any, dtype: str) -> tuple[Any, None]:
-    del dtype
     return twin, None
 
 

@@ -21,7 +21,6 @@ def with_gradient(
 
     @CustomVjp
     def run(data: Any, *others: Any) -> Any:
-        del others
         return value(data)
 
     def forward(data: Any, *others: Any) -> Any:
@@ -33,6 +32,21 @@ def with_gradient(
 
     run.defvjp(forward, backward)
     return run(data, *others)
+
+
+def gradient_of(run: Any, saved: int | slice) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the decorated function as the gradient of a `CustomVjp`.
+
+    Args:
+        run: the function.
+        saved: the places of its residuals among its arguments.
+    """
+
+    def register(backward: Callable[..., Any]) -> Callable[..., Any]:
+        run.defvjp(lambda *given: (run(*given), given[saved]), backward)
+        return backward
+
+    return register
 
 
 def without_gradient(

@@ -3,37 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
-
-import jax.numpy as jnp
 
 from modkit.errors import NotSupportedError
 from modkit.ops.update import formulas
 from modkit.optimizer.base import register
-from modkit.optimizer.update_rules import FormulaRule, RuleOptimizer, UpdateRule, zeros
-
-
-@dataclass(frozen=True)
-class AdaGradRule(UpdateRule):
-    """`modkit.ops.update.formulas.adagrad`."""
-
-    elementwise = True
-    lazy = True
-
-    eps: float
-    clip_gradient: float | None
-
-    def init(self, weight: Any) -> Any:
-        """The sum of squares."""
-        return zeros(weight)
-
-    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
-        """One step."""
-        del key
-        return formulas.adagrad(
-            weight, grad, state, epsilon=self.eps, clip_gradient=self.clip_gradient, **hyper
-        )
+from modkit.optimizer.update_rules import RuleOptimizer, UpdateRule
 
 
 @register
@@ -58,9 +33,14 @@ class AdaGrad(RuleOptimizer):
         super().__init__(**kwargs)
         self.float_stable_eps = eps
 
+    @property
+    def epsilon(self) -> float:
+        """``ε``, as the formula names it."""
+        return self.float_stable_eps
+
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""
-        return AdaGradRule(self.float_stable_eps, self.clip_gradient or None)
+        return self._formula_rule(formulas.adagrad, bare=True, lazy=True)
 
     def _check_rows(self, indices: Sequence[Any]) -> None:
         """See `Optimizer._check_rows`.
@@ -75,27 +55,6 @@ class AdaGrad(RuleOptimizer):
                     f"gradient and wd={wd:g}, expected 0; set its wd_mult to 0, or make the "
                     "gradient dense: sparse_grad=False, no csr input"
                 )
-
-
-@dataclass(frozen=True)
-class AdaDeltaRule(UpdateRule):
-    """Steps scaled by the ratio of two running means of squares: of the gradient, of the step."""
-
-    elementwise, arrays = True, 2
-
-    rho: float
-    epsilon: float
-    clip_gradient: float | None
-
-    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
-        """One step."""
-        del key
-        of_grad, of_step = state
-        grad = formulas.rescaled(grad, hyper["rescale_grad"], self.clip_gradient)
-        of_grad = self.rho * of_grad + (1 - self.rho) * grad * grad
-        step = jnp.sqrt(of_step + self.epsilon) / jnp.sqrt(of_grad + self.epsilon) * grad
-        of_step = self.rho * of_step + (1 - self.rho) * step * step
-        return weight - step - hyper["wd"] * weight, (of_grad, of_step)
 
 
 @register
@@ -115,34 +74,11 @@ class AdaDelta(RuleOptimizer):
     [0.99 0.99]
     """
 
+    _formula, _arrays = staticmethod(formulas.adadelta), 2
+
     def __init__(self, rho: float = 0.90, epsilon: float = 1e-5, **kwargs: Any):
         super().__init__(**kwargs)
         self.rho, self.epsilon = rho, epsilon
-
-    def rule(self) -> UpdateRule:
-        """The update rule of one parameter."""
-        return AdaDeltaRule(self.rho, self.epsilon, self.clip_gradient or None)
-
-
-@dataclass(frozen=True)
-class RMSPropRule(FormulaRule):
-    """State: ``n``."""
-
-    formula, arrays = staticmethod(formulas.rmsprop), 1
-
-    gamma1: float
-    epsilon: float
-    clip_weights: float | None
-    clip_gradient: float | None
-
-
-@dataclass(frozen=True)
-class CenteredRMSPropRule(RMSPropRule):
-    """State: ``n``, mean, step."""
-
-    formula, arrays = staticmethod(formulas.rmsprop_alex), 3
-
-    gamma2: float
 
 
 @register
@@ -185,27 +121,9 @@ class RMSProp(RuleOptimizer):
 
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""
-        clips = self.clip_weights or None, self.clip_gradient or None
         if self.centered:
-            return CenteredRMSPropRule(self.gamma1, self.epsilon, *clips, self.gamma2)
-        return RMSPropRule(self.gamma1, self.epsilon, *clips)
-
-
-@dataclass(frozen=True)
-class FtrlRule(FormulaRule):
-    """State: ``z`` and ``n``."""
-
-    formula, arrays = staticmethod(formulas.ftrl), 2
-
-    lamda1: float
-    beta: float
-    clip_gradient: float | None
-    lazy: bool = field(default=False, kw_only=True)
-
-    def of_rows(self, master: bool) -> UpdateRule:
-        """See `UpdateRule.of_rows`."""
-        del master
-        return replace(self, lazy=True)
+            return self._formula_rule(formulas.rmsprop_alex, arrays=3)
+        return self._formula_rule(formulas.rmsprop, arrays=1)
 
 
 @register
@@ -244,4 +162,4 @@ class Ftrl(RuleOptimizer):
 
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""
-        return FtrlRule(self.lamda1, self.beta, self.clip_gradient or None)
+        return self._formula_rule(formulas.ftrl, arrays=2, lazy_rows=True)

@@ -3,28 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from modkit.ops.update import formulas
 from modkit.optimizer.base import register
-from modkit.optimizer.update_rules import FormulaRule, RuleOptimizer, UpdateRule
-
-
-@dataclass(frozen=True)
-class AdamRule(FormulaRule):
-    """State: mean and variance. The learning rate includes the bias correction."""
-
-    formula, arrays = staticmethod(formulas.adam), 2
-
-    beta1: float
-    beta2: float
-    epsilon: float
-    clip_gradient: float | None
-    lazy: bool = field(default=False, kw_only=True)
+from modkit.optimizer.update_rules import RuleOptimizer, UpdateRule
 
 
 @register
@@ -64,40 +49,11 @@ class Adam(RuleOptimizer):
 
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""
-        clip, lazy = self.clip_gradient or None, bool(self.lazy_update)
-        return AdamRule(self.beta1, self.beta2, self.epsilon, clip, lazy=lazy)
+        return self._formula_rule(formulas.adam, arrays=2, lazy=bool(self.lazy_update))
 
-    def _columns(
-        self, indices: Sequence[Any], rates: np.ndarray, decays: np.ndarray, counts: np.ndarray
-    ) -> Sequence[Any]:
-        del indices
-        rates = rates * np.sqrt(1 - self.beta2**counts) / (1 - self.beta1**counts)
-        return rates, decays, self.rescale_grad
-
-
-@dataclass(frozen=True)
-class AdamaxRule(UpdateRule):
-    """Adam with an infinity norm in place of the second moment.
-
-    State: mean, and decayed maximum of the gradient's magnitude.
-    """
-
-    elementwise, arrays = True, 2
-
-    beta1: float
-    beta2: float
-    clip_gradient: float | None
-
-    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
-        """One step."""
-        del key
-        mean, maximum = state
-        grad = formulas.decayed(
-            weight, grad, hyper["wd"], hyper["rescale_grad"], self.clip_gradient
-        )
-        mean = self.beta1 * mean + (1 - self.beta1) * grad
-        maximum = jnp.maximum(self.beta2 * maximum, jnp.abs(grad))
-        return weight - hyper["lr"] * mean / maximum, (mean, maximum)
+    def _adjust(self, columns: dict[str, Any], indices: Sequence[Any]) -> None:
+        rates, counts = columns["lr"], columns["t"]
+        columns["lr"] = rates * np.sqrt(1 - self.beta2**counts) / (1 - self.beta1**counts)
 
 
 @register
@@ -118,6 +74,8 @@ class Adamax(RuleOptimizer):
     [0.9 0.9]
     """
 
+    _formula, _arrays = staticmethod(formulas.adamax), 2
+
     def __init__(
         self,
         learning_rate: float | None = 0.002,
@@ -128,44 +86,8 @@ class Adamax(RuleOptimizer):
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.beta1, self.beta2 = beta1, beta2
 
-    def rule(self) -> UpdateRule:
-        """The update rule of one parameter."""
-        return AdamaxRule(self.beta1, self.beta2, self.clip_gradient or None)
-
-    def _columns(
-        self, indices: Sequence[Any], rates: np.ndarray, decays: np.ndarray, counts: np.ndarray
-    ) -> Sequence[Any]:
-        del indices
-        return rates / (1 - self.beta1**counts), decays, self.rescale_grad
-
-
-@dataclass(frozen=True)
-class NadamRule(UpdateRule):
-    """Adam with Nesterov momentum; the momentum schedule enters as three coefficients.
-
-    State: mean and variance.
-    """
-
-    elementwise, arrays = True, 2
-    columns = ("lr", "wd", "rescale_grad", "grad_scale", "mean_scale", "var_scale")
-
-    beta1: float
-    beta2: float
-    epsilon: float
-    clip_gradient: float | None
-
-    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
-        """One step."""
-        del key
-        mean, var = state
-        grad = formulas.decayed(
-            weight, grad, hyper["wd"], hyper["rescale_grad"], self.clip_gradient
-        )
-        mean = self.beta1 * mean + (1 - self.beta1) * grad
-        var = self.beta2 * var + (1 - self.beta2) * grad * grad
-        direction = hyper["grad_scale"] * grad + hyper["mean_scale"] * mean
-        scale = jnp.sqrt(var * hyper["var_scale"]) + self.epsilon
-        return weight - hyper["lr"] * direction / scale, (mean, var)
+    def _adjust(self, columns: dict[str, Any], indices: Sequence[Any]) -> None:
+        columns["lr"] = columns["lr"] / (1 - self.beta1 ** columns["t"])
 
 
 @register
@@ -191,6 +113,9 @@ class Nadam(RuleOptimizer):
     [0.8944 0.8944]
     """
 
+    _formula, _arrays = staticmethod(formulas.nadam), 2
+    _columns = (*UpdateRule.columns, "grad_scale", "mean_scale", "var_scale")
+
     def __init__(
         self,
         learning_rate: float | None = 0.001,
@@ -205,36 +130,16 @@ class Nadam(RuleOptimizer):
         self.schedule_decay = schedule_decay
         self.m_schedule = 1.0
 
-    def rule(self) -> UpdateRule:
-        """The update rule of one parameter."""
-        return NadamRule(self.beta1, self.beta2, self.epsilon, self.clip_gradient or None)
-
-    def _columns(
-        self, indices: Sequence[Any], rates: np.ndarray, decays: np.ndarray, counts: np.ndarray
-    ) -> Sequence[Any]:
-        del indices
+    def _adjust(self, columns: dict[str, Any], indices: Sequence[Any]) -> None:
+        counts = columns["t"]
         now = self.beta1 * (1 - 0.5 * 0.96 ** (counts * self.schedule_decay))
         following = self.beta1 * (1 - 0.5 * 0.96 ** ((counts + 1) * self.schedule_decay))
         product = self.m_schedule * np.cumprod(now)
         if len(product):
             self.m_schedule = float(product[-1])
-        grad_scale = (1 - now) / (1 - product)
-        mean_scale = following / (1 - product * following)
-        var_scale = 1 / (1 - self.beta2**counts)
-        return rates, decays, self.rescale_grad, grad_scale, mean_scale, var_scale
-
-
-@dataclass(frozen=True)
-class FTMLRule(FormulaRule):
-    """State: ``d``, ``v`` and ``z``."""
-
-    formula, arrays = staticmethod(formulas.ftml), 3
-    columns = ("lr", "wd", "rescale_grad", "t")
-
-    beta1: float
-    beta2: float
-    epsilon: float
-    clip_gradient: float | None
+        columns["grad_scale"] = (1 - now) / (1 - product)
+        columns["mean_scale"] = following / (1 - product * following)
+        columns["var_scale"] = 1 / (1 - self.beta2**counts)
 
 
 @register
@@ -258,18 +163,11 @@ class FTML(RuleOptimizer):
     [0.9 0.9]
     """
 
+    _formula, _arrays = staticmethod(formulas.ftml), 3
+    _columns = (*UpdateRule.columns, "t")
+
     def __init__(
         self, beta1: float = 0.6, beta2: float = 0.999, epsilon: float = 1e-8, **kwargs: Any
     ):
         super().__init__(**kwargs)
         self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
-
-    def rule(self) -> UpdateRule:
-        """The update rule of one parameter."""
-        return FTMLRule(self.beta1, self.beta2, self.epsilon, self.clip_gradient or None)
-
-    def _columns(
-        self, indices: Sequence[Any], rates: np.ndarray, decays: np.ndarray, counts: np.ndarray
-    ) -> Sequence[Any]:
-        del indices
-        return rates, decays, self.rescale_grad, counts

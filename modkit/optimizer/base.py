@@ -265,7 +265,6 @@ class Optimizer:
         See `modkit.optimizer.update_rules.TreeRule`. ``None`` for a subclass that overrides
         ``update``.
         """
-        del names
 
     # ── For the updater ─────────────────────────────────────────────────────────────────────
 
@@ -284,7 +283,6 @@ class Optimizer:
         Raises:
             ShapeError: it does not fit the weight.
         """
-        del index, weight
         return state
 
     # ── Counts ──────────────────────────────────────────────────────────────────────────────
@@ -382,7 +380,6 @@ class Optimizer:
 
     def _check_rows(self, indices: Sequence[Any]) -> None:
         """Raise where row-sparse gradients of these parameters cannot be updated."""
-        del indices
 
     def _get_wds(self, indices: Sequence[Any]) -> list[float]:
         """The weight decays of these parameters."""

@@ -32,9 +32,8 @@ class GroupAdaGradRule(UpdateRule):
             )
         return np.zeros((weight.shape[0], 1), weight.dtype)
 
-    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
         """One step."""
-        del key
         return formulas.group_adagrad(
             weight, grad, state, epsilon=self.eps, clip_gradient=self.clip_gradient, **hyper
         )
@@ -58,6 +57,8 @@ class GroupAdaGrad(RuleOptimizer):
      [0.9]]
     """
 
+    _columns = GroupAdaGradRule.columns
+
     def __init__(self, eps: float = 1e-5, **kwargs: Any):
         super().__init__(**kwargs)
         self.float_stable_eps = eps
@@ -69,7 +70,3 @@ class GroupAdaGrad(RuleOptimizer):
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""
         return GroupAdaGradRule(self.float_stable_eps, self.clip_gradient or None)
-
-    def _columns(self, indices: Any, rates: Any, decays: Any, counts: Any) -> Any:
-        del indices, decays, counts
-        return rates, self.rescale_grad

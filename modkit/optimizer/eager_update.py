@@ -24,7 +24,6 @@ _MOST_ON_HOST = 2
 @functools.lru_cache(maxsize=1024)
 def _program(tree: Any, types: Types) -> Callable[..., Any]:
     """The update of weights of these types: a `Program` is quickest with one signature."""
-    del types
 
     def updated(weights: Any, grads: Any, states: Any, hyper: Any, key_data: Any) -> Any:
         keys = [None] * len(weights)

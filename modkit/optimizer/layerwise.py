@@ -29,9 +29,8 @@ class LAMBRule(NormRule):
     bias_correction: bool
     clip_gradient: float | None
 
-    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
         """One step."""
-        del key
         direction, *state = formulas.lamb_phase1(
             weight, grad, *state, t=hyper["t"], wd=hyper["wd"], rescale_grad=hyper["rescale_grad"],
             beta1=self.beta1, beta2=self.beta2, epsilon=self.epsilon,
@@ -69,6 +68,7 @@ class LAMB(RuleOptimizer):
     """
 
     direct = True
+    _columns = LAMBRule.columns
 
     def __init__(
         self,
@@ -93,12 +93,6 @@ class LAMB(RuleOptimizer):
             bool(self.bias_correction), self.clip_gradient or None,
         )  # fmt: skip
 
-    def _columns(
-        self, indices: Sequence[Any], rates: np.ndarray, decays: np.ndarray, counts: np.ndarray
-    ) -> Sequence[Any]:
-        del indices
-        return rates, decays, self.rescale_grad, counts
-
 
 @dataclass(frozen=True)
 class LARSRule(NormRule):
@@ -117,9 +111,8 @@ class LARSRule(NormRule):
         """The velocity, or ``None`` without momentum."""
         return zeros(weight) if self.momentum else None
 
-    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
         """One step."""
-        del key
         wd = hyper["wd"]
         weight_norm = jnp.sqrt(self._weight_squares(weight, hyper))
         grad_norm = self._norm(grad * hyper["rescale_grad"])
@@ -165,6 +158,7 @@ class LARS(RuleOptimizer):
 
     direct = True
     lists_rates = True
+    _columns = LARSRule.columns
 
     def __init__(
         self,
@@ -193,11 +187,8 @@ class LARS(RuleOptimizer):
     def _decays(self, name: str) -> bool:
         return name.endswith("_weight")
 
-    def _columns(
-        self, indices: Sequence[Any], rates: np.ndarray, decays: np.ndarray, counts: np.ndarray
-    ) -> Sequence[Any]:
-        del counts
-        return rates, decays, self.rescale_grad, self._adapted(indices), self._correction()
+    def _adjust(self, columns: dict[str, Any], indices: Sequence[Any]) -> None:
+        columns["adapt"], columns["correction"] = self._adapted(indices), self._correction()
 
     def _adapted(self, indices: Sequence[Any]) -> np.ndarray:
         """1 for the parameters with a scaled rate, else 0; cached until names change."""

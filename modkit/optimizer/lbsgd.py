@@ -25,7 +25,7 @@ class LBSGDRule(NormRule, SGDRule):
 
     adapt: bool = False
 
-    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
         """One step."""
         weight_norm2 = self._weight_squares(weight, hyper)
         hyper = {name: hyper[name] for name in self.columns}
@@ -34,7 +34,7 @@ class LBSGDRule(NormRule, SGDRule):
             ratio = jnp.sqrt(weight_norm2 / (grad_norm2 + hyper["wd"] * weight_norm2 + 1e-18))
             rate = hyper["lr"] * jnp.clip(ratio, 0.01, 100)
             hyper["lr"] = rate.astype(weight.dtype)
-        return super().update(weight, grad, state, hyper, key)
+        return super().update(weight, grad, state, hyper)
 
 
 @register

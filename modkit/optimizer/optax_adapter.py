@@ -56,7 +56,6 @@ class OptaxTreeRule:
         Shapes:
             hyper: (number of parameters, 2), float32: factors of the update and of the gradient.
         """
-        del key
         if not params:  # no leaves, not even shared ones
             return {}, {}
         order = tuple(params) if self.names is None else self.names

@@ -32,9 +32,8 @@ class SGDRule(UpdateRule):
         """The velocity, or ``None`` without momentum."""
         return zeros(weight) if self.momentum else None
 
-    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
         """One step."""
-        del key
         if state is None:
             return formulas.sgd(weight, grad, clip_gradient=self.clip_gradient, **hyper), None
         return formulas.sgd_mom(
@@ -97,10 +96,10 @@ class NAGRule(SGDRule):
         """See `UpdateRule.of_rows`."""
         return self if master else replace(self, past_decay=True)
 
-    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
         """One step."""
         if state is None:
-            return super().update(weight, grad, state, hyper, key)
+            return super().update(weight, grad, state, hyper)
         fixed = {"momentum": self.momentum, "clip_gradient": self.clip_gradient, **hyper}
         new, velocity = formulas.nag_mom(weight, grad, state, **fixed)
         if self.past_decay:
@@ -142,32 +141,6 @@ class NAG(RuleOptimizer):
         return NAGRule(self.momentum, clip) if self.momentum else SGDRule(0.0, clip, lazy=True)
 
 
-@dataclass(frozen=True)
-class SignumRule(UpdateRule):
-    """`modkit.ops.update.formulas.signum`, or ``signsgd`` without momentum."""
-
-    elementwise = True
-
-    momentum: float
-    wd_lh: float
-    clip_gradient: float | None
-
-    def init(self, weight: Any) -> Any:
-        """The mean gradient, or ``None`` without momentum."""
-        return zeros(weight) if self.momentum else None
-
-    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
-        """One step."""
-        del key
-        fixed = {"clip_gradient": self.clip_gradient, **hyper}
-        if state is None:
-            moved = formulas.signsgd(weight, grad, **fixed)
-            return moved - hyper["lr"] * self.wd_lh * weight if self.wd_lh else moved, None
-        return formulas.signum(
-            weight, grad, state, momentum=self.momentum, wd_lh=self.wd_lh, **fixed
-        )
-
-
 @register
 class Signum(RuleOptimizer):
     """Steps of size ``lr`` along the sign of the gradient's running mean.
@@ -200,7 +173,9 @@ class Signum(RuleOptimizer):
 
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""
-        return SignumRule(self.momentum, self.wd_lh, self.clip_gradient or None)
+        if self.momentum:
+            return self._formula_rule(formulas.signum, bare=True)
+        return self._formula_rule(formulas.signsgd)
 
 
 @dataclass(frozen=True)
@@ -211,17 +186,13 @@ class SGLDRule(UpdateRule):
 
     clip_gradient: float | None
 
-    def init(self, weight: Any) -> Any:
-        """No state."""
-        del weight
-
-    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
         """One step."""
-        if key is None:
+        if hyper["key"] is None:
             raise ParameterError("SGLD: needs a random key, got None; pass key= to update")
         lr = hyper["lr"]
         grad = formulas.rescaled(grad, hyper["rescale_grad"], self.clip_gradient)
-        noise = jax.random.normal(key, weight.shape, weight.dtype) * jnp.sqrt(lr)
+        noise = jax.random.normal(hyper["key"], weight.shape, weight.dtype) * jnp.sqrt(lr)
         return weight - lr / 2 * (grad + hyper["wd"] * weight) + noise, state
 
 
@@ -266,9 +237,8 @@ class DCASGDRule(UpdateRule):
         """The velocity (``None`` without momentum) and the previous weight."""
         return zeros(weight) if self.momentum else None, jnp.copy(weight)
 
-    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
         """One step."""
-        del key
         mom, previous = state
         grad = formulas.rescaled(grad, hyper["rescale_grad"], self.clip_gradient)
         compensation = self.lamda * grad * grad * (weight - previous)
@@ -322,9 +292,8 @@ class TestRule(UpdateRule):
         """Zeros."""
         return np.zeros(weight.shape, np.float32)
 
-    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
         """One step."""
-        del key
         weight = weight + hyper["rescale_grad"] * grad
         return weight, weight.astype(state.dtype)
 
@@ -338,11 +307,8 @@ class Test(RuleOptimizer):
     """
 
     __test__ = False
+    _columns = TestRule.columns
 
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""
         return TestRule()
-
-    def _columns(self, indices: Any, rates: Any, decays: Any, counts: Any) -> Any:
-        del indices, rates, decays, counts
-        return (self.rescale_grad,)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -38,7 +39,7 @@ class UpdateRule:
     Values that change from step to step are in ``hyper``; fields are constants of the program.
     """
 
-    columns: ClassVar[tuple[str, ...]] = ("lr", "wd", "rescale_grad")
+    columns: tuple[str, ...] = ("lr", "wd", "rescale_grad")
     """Names of the hyper-parameters that ``update`` reads from ``hyper``."""
     master_first: ClassVar[bool] = True
     """Position of the float32 master copy: ``(copy, state)``, or ``(state, copy)`` if false."""
@@ -47,24 +48,24 @@ class UpdateRule:
     row_columns: ClassVar[tuple[str, ...]] = ()
     """Names of numbers of the whole weight, after the ``columns`` where rows are updated."""
     takes_key: ClassVar[bool] = False
-    """Whether ``update`` needs a random key; otherwise ``key`` is ``None``."""
+    """Whether ``update`` needs a random key, ``hyper["key"]``."""
     elementwise: ClassVar[bool] = False
     """Whether an element of the results depends on no other elements of the arguments."""
-    arrays: ClassVar[int] = 0
+    arrays: int = 0
     """Number of arrays of the state, in a tuple; they begin as zeros like the weight."""
 
     def init(self, weight: Any) -> State:
-        """The initial state."""
-        return tuple(zeros(weight) for _ in range(self.arrays))
+        """The initial state; ``None`` for no arrays."""
+        return tuple(zeros(weight) for _ in range(self.arrays)) or None
 
     def update(
-        self, weight: Any, grad: Any, state: State, hyper: Mapping[str, Any], key: Any
+        self, weight: Any, grad: Any, state: State, hyper: Mapping[str, Any]
     ) -> tuple[Any, State]:
         """The new weight and state.
 
         Shapes:
             weight, grad: of equal shape and dtype.
-            hyper: scalars of that dtype, by the names in ``columns``.
+            hyper: scalars of that dtype, by the names in ``columns``; a random key.
         """
         raise NotImplementedError
 
@@ -74,40 +75,67 @@ class UpdateRule:
         Args:
             master: it is updated through a float32 copy.
         """
-        del master
         return self
 
     def of_whole(self, weight: Any) -> Sequence[Any]:
         """The numbers of ``row_columns``, of the whole weight."""
-        del weight
         return ()
 
     def over(self, axes: tuple[str, ...]) -> UpdateRule | None:
         """The rule for parts of arrays that are divided over mesh axes; ``None`` if it has none."""
-        del axes
         return self if self.elementwise else None
 
     def of_size(self, size: int) -> UpdateRule:
         """The rule for parts of an array of ``size`` elements, which zeros follow."""
-        del size
         return self
 
 
+@dataclasses.dataclass(frozen=True)
 class FormulaRule(UpdateRule):
-    """A rule whose step is a function of `modkit.ops.update.formulas`, with the fields as numbers.
+    """A rule whose step is a function of `modkit.ops.update.formulas`.
 
-    A subclass defines the static method ``formula``.
+    Args:
+        formula: ``formula(weight, grad, *states, **numbers)``: the new weight, and new states.
+        numbers: names and values of the numbers that are constants of the program.
+        arrays: see `UpdateRule`.
+        columns: names of the other numbers.
+        bare: the state is its one array, in no tuple.
+        lazy: see `UpdateRule`.
+        lazy_rows: it is lazy for weights that are declared row-sparse.
     """
 
     elementwise = True
-    formula: ClassVar[Callable[..., Any]]
 
-    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+    formula: Callable[..., Any]
+    numbers: tuple[tuple[str, Any], ...]
+    arrays: int = 0
+    columns: tuple[str, ...] = UpdateRule.columns
+    bare: bool = False
+    lazy: bool = False
+    lazy_rows: bool = False
+
+    def of_rows(self, master: bool) -> UpdateRule:
+        """See `UpdateRule.of_rows`."""
+        return dataclasses.replace(self, lazy=True) if self.lazy_rows else self
+
+    def init(self, weight: Any) -> State:
+        """See `UpdateRule.init`."""
+        return zeros(weight) if self.bare else super().init(weight)
+
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
         """One step."""
-        del key
-        fixed = {name: value for name, value in vars(self).items() if name != "lazy"}
-        weight, *state = self.formula(weight, grad, *state, **fixed, **hyper)
-        return weight, tuple(state)
+        states = (state,) if self.bare else state or ()
+        made = self.formula(weight, grad, *states, **dict(self.numbers), **hyper)
+        if not states:
+            return made, None
+        return made if self.bare else (made[0], made[1:])
+
+
+@functools.cache
+def _names_of_numbers(formula: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(
+        n for n, p in inspect.signature(formula).parameters.items() if p.kind is p.KEYWORD_ONLY
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -284,7 +312,9 @@ class TreeRule:
         names = (*columns, *self.rule.row_columns)[: len(row)]
         # Sums of squares of float16 weights stay float32.
         hyper = {n: (own if n in columns else row)[i] for i, n in enumerate(names)}
-        new, new_state = self.rule.update(weight, grad.astype(weight.dtype), state, hyper, key)
+        if self.rule.takes_key:
+            hyper["key"] = key
+        new, new_state = self.rule.update(weight, grad.astype(weight.dtype), state, hyper)
         return new.astype(weight.dtype), jax.tree.map(
             lambda now, before: now.astype(before.dtype), new_state, state
         )
@@ -300,20 +330,34 @@ class TreeRule:
 class RuleOptimizer(Optimizer):
     """An optimizer defined by an `UpdateRule`: eager in ``update``, traced in ``tree_rule``.
 
-    A subclass defines ``rule()`` and, if the rule has other hyper-parameters than rate, decay
-    and rescaling, ``_columns``. A user's subclass may override the methods that MXNet 1.9.1
-    calls in an update; they get its kinds of arguments, and no others are called.
+    A subclass defines ``_formula``, or ``rule()``, and, if the rule has other hyper-parameters than
+    rate, decay, rescaling and count, ``_adjust``. A user's subclass may override the methods that
+    MXNet 1.9.1 calls in an update; they get its kinds of arguments, and no others are called.
     """
 
     direct: ClassVar[bool] = False
     """Whether ``update_multi_precision`` calls ``_update_impl``, and not ``update``."""
     lists_rates: ClassVar[bool] = False
     """Whether ``_get_lrs``, ``_get_wds`` and ``_update_count`` get all indices in one call."""
+    _formula: ClassVar[Callable[..., Any] | None] = None
+    """See `FormulaRule`; its constants are attributes of the optimizer."""
+    _arrays: ClassVar[int] = 0
+    _columns: ClassVar[tuple[str, ...]] = UpdateRule.columns
+    """Names of the columns of ``hyper``, those of the rule."""
     _clip_norm: float | None = None  # set by the callback ClipGlobalNorm
 
     def rule(self) -> UpdateRule | None:
         """The rule of one parameter; ``None`` if the current settings have none."""
-        raise NotImplementedError
+        if self._formula is None:
+            raise NotImplementedError
+        return self._formula_rule(self._formula, arrays=self._arrays)
+
+    def _formula_rule(self, formula: Callable[..., Any], **fields: Any) -> FormulaRule:
+        """A rule with this optimizer's numbers: the attributes that the formula names."""
+        names = [n for n in _names_of_numbers(formula) if n not in self._columns]
+        values = ((n, getattr(self, n)) for n in names)
+        numbers = tuple((n, (v or None) if n.startswith("clip") else v) for n, v in values)
+        return FormulaRule(formula, numbers, columns=self._columns, **fields)
 
     def tree_rule(self, names: Sequence[str] | None = None) -> Any:
         """The update of all parameters as a pure function; see `TreeRule`.
@@ -374,20 +418,23 @@ class RuleOptimizer(Optimizer):
         decays = self.wd * wd_mult
         if own.decays is not None:
             decays = self._own_values(own.decays, indices)
-        counts = self._counts.of(indices)
-        return _as_table(indices, self._columns(indices, rates, decays, counts))
+        found = {
+            "lr": rates, "wd": decays, "rescale_grad": self.rescale_grad,
+            "t": self._counts.of(indices),
+        }  # fmt: skip
+        self._adjust(found, indices)
+        table = np.empty((len(indices), len(self._columns)), np.float32)
+        for row, name in zip(table.T, self._columns, strict=True):
+            row[:] = found[name]
+        return table
 
     def _own_values(self, name: str, indices: tuple[Any, ...]) -> np.ndarray:
         """Rates or decays by a subclass's method."""
         own = getattr(self, name)
         return np.array(own(indices) if self.lists_rates else [own(i) for i in indices], np.float64)
 
-    def _columns(
-        self, indices: Sequence[Any], rates: np.ndarray, decays: np.ndarray, counts: np.ndarray
-    ) -> Sequence[Any]:
-        """The columns of ``hyper``, in the order of the rule's ``columns``; scalars broadcast."""
-        del indices, counts
-        return rates, decays, self.rescale_grad
+    def _adjust(self, columns: dict[str, Any], indices: Sequence[Any]) -> None:
+        """Change or add columns of ``hyper``, by name; scalars broadcast. ``t``: the counts."""
 
     def create_state(self, index: Any, weight: NDArray) -> Any:
         """The initial state of one parameter, in MXNet's structure."""
@@ -595,16 +642,8 @@ def _own_methods(klass: type[RuleOptimizer]) -> _OwnMethods:
         return one if overrides(one) or overrides(several) else None
 
     rates, decays = called("_get_lr"), called("_get_wd")
-    parts = ("hyper", "_columns", "_rate", "learning_rate", "_multipliers", "_multiplier")
-    constant = not (rates or decays) and all(
+    parts = ("hyper", "_adjust", "_rate", "learning_rate", "_multipliers", "_multiplier")
+    constant = not (rates or decays or "t" in klass._columns) and all(
         getattr(klass, n) is getattr(RuleOptimizer, n) for n in parts
     )
     return _OwnMethods(overrides("_update_count"), rates, decays, constant)
-
-
-def _as_table(indices: tuple[Any, ...], columns: Sequence[Any]) -> np.ndarray:
-    """The columns of ``hyper`` as float32; scalars broadcast."""
-    table = np.empty((len(indices), len(columns)), np.float32)
-    for row, column in zip(table.T, columns, strict=True):
-        row[:] = column
-    return table

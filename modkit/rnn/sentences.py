@@ -156,7 +156,6 @@ class BucketSentenceIter(DataIter):
 
     def reseed(self, seed: int) -> None:
         """Begin anew, in an order that depends only on the global streams."""
-        del seed
         self.idx, self.data = sorted(self.idx), self._unshuffled
         self.reset()
 

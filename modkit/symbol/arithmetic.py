@@ -94,7 +94,6 @@ class Arithmetic(AbsentOperators):
     __float__ = __int__ = __complex__ = __round__ = __array__ = _refuse_number
 
     def _refuse_inplace(self, other: Any) -> Self:
-        del other
         raise NotImplementedForSymbol(
             "a Symbol cannot be changed in place (+=, -=, *=, /=); write a = a + b"
         )

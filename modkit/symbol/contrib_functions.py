@@ -18,7 +18,6 @@ def rand_zipfian(
 
 def _scale(rescale_grad: Symbol | float, weight: Symbol) -> Symbol:
     """The gradient's scale as a symbol."""
-    del weight
     return rescale_grad if isinstance(rescale_grad, Symbol) else full((1,), rescale_grad)
 
 

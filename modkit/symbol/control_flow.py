@@ -226,7 +226,6 @@ class ControlFlow(Op):
         fn: Callable[..., Any] | None = None,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """See `Op.call`."""
-        del fn
         kept = {place: arrays[place] for place in self._written(attrs)}
         parts = [
             Body(body, wires, dict(enumerate(arrays)), train) for body, wires in self.wired(attrs)
@@ -401,7 +400,6 @@ class Cond(ControlFlow):
 
     def run(self, parts: Sequence[Body], attrs: Attrs, kept: Places, key: Any) -> Any:
         """See `ControlFlow.run`."""
-        del attrs
         test, *branches = parts
         (said,), kept = test.run({}, kept, key)
 

@@ -212,7 +212,6 @@ class _Modules(importlib.abc.MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         """See `importlib.abc.MetaPathFinder`."""
-        del path, target
         if fullname not in MODULES:
             return None
         module = importlib.import_module(MODULES[fullname])

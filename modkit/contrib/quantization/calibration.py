@@ -120,7 +120,6 @@ class LayerOutputMinMaxCollector(_Collector):
         self.min_max_dict: dict[str, tuple[float, float]] = {}
 
     def _add(self, name: str, numbers: np.ndarray, low: float, high: float) -> None:
-        del numbers
         known = self.min_max_dict.get(name, (low, high))
         self.min_max_dict[name] = min(low, known[0]), max(high, known[1])
 

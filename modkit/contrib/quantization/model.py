@@ -119,7 +119,6 @@ def quantize_symbol(
     Raises:
         ParameterError: an argument has another value.
     """
-    del ctx
     _one_of("quantized_dtype", quantized_dtype, ("int8", "uint8", "auto"))
     _one_of("quantize_mode", quantize_mode, ("full", "smart"))
     if quantize_granularity != "tensor-wise":

@@ -19,11 +19,9 @@ class _AssignmentOptimizer(optimizer.Optimizer):
 
     def create_state(self, index: Any, weight: Any) -> Any:
         """None."""
-        del index, weight
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Set the weight."""
-        del index, state
         weight[:] = grad
 
 

@@ -14,6 +14,7 @@ from modkit.errors import ShapeError
 from modkit.interpreter.reverse import CustomVjp
 from modkit.ops.array.indexing import whole
 from modkit.ops.dtype_inference import Inferred, first_decides
+from modkit.ops.own_gradient import gradient_of
 from modkit.ops.registry import Attrs, Shape, op
 
 
@@ -66,7 +67,6 @@ def gather_nd(data: jax.Array, indices: jax.Array) -> jax.Array:
 
 def _shape_decides(ins: Any, outs: Any, attrs: Attrs) -> tuple[Any, list[Any]]:
     """The inputs' sizes as they are known, and those of the result, a parameter."""
-    del outs
     return ins, [tuple(attrs["shape"])]
 
 
@@ -76,18 +76,12 @@ def _scatter(data: jax.Array, indices: jax.Array, shape: Shape) -> jax.Array:
     return jnp.zeros(shape, data.dtype).at[at].set(data)
 
 
-def _scatter_fwd(data: jax.Array, indices: jax.Array, shape: Shape) -> tuple[jax.Array, jax.Array]:
-    return _scatter(data, indices, shape), indices
-
-
+@gradient_of(_scatter, 1)
 def _scatter_bwd(shape: Shape, indices: jax.Array, cotangent: jax.Array) -> tuple[jax.Array, None]:
     # Two elements written to one position both get its gradient: MXNet's rule, not the derivative.
     return cotangent.at[_coordinates("scatter_nd", indices, len(shape))].get(
         mode="fill", fill_value=0
     ), None
-
-
-_scatter.defvjp(_scatter_fwd, _scatter_bwd)
 
 
 @op("scatter_nd", precision="float32", dtypes=first_decides, partial=_shape_decides)

@@ -50,7 +50,6 @@ def dgl_adjacency(data: Any) -> Any:
         NotSupportedError: the graph is dense, or the call is compiled.
         ParameterError: the graph is not of int64.
     """
-    del data
     raise _eager_only("_contrib_dgl_adjacency")
 
 
@@ -70,7 +69,6 @@ def dgl_subgraph(*data: Any, return_mapping: bool) -> Any:
         NotSupportedError: the graph is dense, or the call is compiled.
         ParameterError: vertices do not increase, or are none of the graph's; other types or shapes.
     """
-    del data, return_mapping
     raise _eager_only("_contrib_dgl_subgraph")
 
 
@@ -95,7 +93,6 @@ def dgl_graph_compact(*data: Any, return_mapping: bool, graph_sizes: tuple[int, 
     Differs:
         ``return_mapping`` works; MXNet's arrays of it are empty.
     """
-    del data, return_mapping, graph_sizes
     raise _eager_only("_contrib_dgl_graph_compact")
 
 
@@ -130,7 +127,6 @@ def dgl_csr_neighbor_uniform_sample(
     Differs:
         MXNet leaves the padding of vertices and layers uninitialised; it is 0.
     """
-    del data, num_hops, num_neighbor, max_num_vertices
     raise _eager_only("_contrib_dgl_csr_neighbor_uniform_sample")
 
 
@@ -160,5 +156,4 @@ def dgl_csr_neighbor_non_uniform_sample(
     Differs:
         MXNet leaves padding uninitialised; it is 0.
     """
-    del data, num_hops, num_neighbor, max_num_vertices
     raise _eager_only("_contrib_dgl_csr_neighbor_non_uniform_sample")

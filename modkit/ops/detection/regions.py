@@ -15,6 +15,7 @@ from modkit.errors import ParameterError, ShapeError
 from modkit.interpreter.reverse import CustomVjp
 from modkit.interpreter.tracing import platform_dependent
 from modkit.ops import loops
+from modkit.ops.own_gradient import gradient_of
 
 
 class BinTaps(NamedTuple):
@@ -151,10 +152,7 @@ def _rows(
     return jax.vmap(one)(*each[1])
 
 
-def _total_forward(reader: BinReader, pixels: jax.Array, image: jax.Array, regions: Any) -> Any:
-    return total(reader, pixels, image, regions), (pixels, image, regions)
-
-
+@gradient_of(total, slice(1, None))
 def _total_backward(reader: BinReader, saved: Any, cotangent: jax.Array) -> Any:
     pixels, image, regions = saved
 
@@ -185,9 +183,6 @@ def _no_gradient(array: jax.Array) -> Any:
     if jnp.issubdtype(array.dtype, jnp.floating):
         return jnp.zeros_like(array)
     return np.zeros(array.shape, jax.dtypes.float0)
-
-
-total.defvjp(_total_forward, _total_backward)
 
 
 def divided(x: jax.Array, count: int) -> jax.Array:

@@ -21,7 +21,6 @@ def _straight(value: Any, data: Any) -> Any:
 
 @CustomJvp
 def _pass(value: Any, data: Any) -> Any:
-    del data
     return value
 
 

@@ -62,7 +62,6 @@ def layer_norm(
         gamma, beta: (C,).
         returns: as data; with ``output_mean_var`` twice more with size 1 at ``axis``.
     """
-    del output_mean_var
     require_floating(data, "LayerNorm")
     _layer_params(data.shape, axis=axis)
     axis = axis % data.ndim
@@ -114,7 +113,6 @@ def group_norm(
         gamma, beta: (num_groups,).
         returns: as data; with ``output_mean_var`` (N, num_groups) twice more.
     """
-    del output_mean_var
     require_floating(data, "GroupNorm")
     _group_params(data.shape, num_groups=num_groups)
     each = math.prod(data.shape[1:]) // num_groups

@@ -30,7 +30,6 @@ _THREE = "output0", "output1", "output2"
 
 
 def _range_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
-    del data, attrs
     return {"min_range": (1,), "max_range": (1,)}
 
 
@@ -59,7 +58,6 @@ def _floats_to_levels(ins: Sequence[str | None], attrs: Attrs) -> Inferred:
 
 
 def _sums_to_levels(ins: Sequence[str | None], attrs: Attrs) -> Inferred:
-    del ins
     return ["int32", "float32", "float32"], [_type_from(attrs), "float32", "float32"]
 
 

@@ -39,7 +39,6 @@ def _types(ins: Sequence[str | None], attrs: Attrs) -> Inferred:
 
 
 def _params(data: Shape, **attrs: Any) -> dict[str, Shape]:
-    del attrs
     ranges = dict.fromkeys(("lhs_min", "lhs_max", "rhs_min", "rhs_max"), (1,))
     return {"rhs": data, **ranges}
 

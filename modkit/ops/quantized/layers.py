@@ -31,7 +31,6 @@ def _same_type(ins: Sequence[str | None], _attrs: Attrs) -> Inferred:
 
 
 def _range_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
-    del data, attrs
     return {"min_data": (1,), "max_data": (1,)}
 
 
@@ -145,7 +144,6 @@ def _norm_types(ins: Sequence[str | None], _attrs: Attrs) -> Inferred:
 
 
 def _norm_params(data: Shape, *, axis: int, **attrs: Any) -> dict[str, Shape]:
-    del attrs
     each = dict.fromkeys(("gamma", "beta", "moving_mean", "moving_var"), (data[axis],))
     return {**each, "min_data": (1,), "max_data": (1,)}
 
@@ -229,7 +227,6 @@ def _embedding_types(ins: Sequence[str | None], _attrs: Attrs) -> Inferred:
 
 
 def _embedding_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
-    del data
     table = (attrs["input_dim"], attrs["output_dim"])
     return {"weight": table, "min_weight": (1,), "max_weight": (1,)}
 

@@ -55,7 +55,6 @@ def _phase1_types(ins: Any, _attrs: Any) -> Any:
 
 
 def _mixed_phase1(*, weight: Any, grad: Any, weight32: Any, **rest: Any) -> Any:
-    del weight
     old = rest.pop("mean"), rest.pop("var")
     direction, mean, var = formulas.lamb_phase1(weight32, grad.astype(weight32.dtype), *old, **rest)
     return direction, {"mean": mean, "var": var, "weight32": weight32}

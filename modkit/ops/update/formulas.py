@@ -64,10 +64,10 @@ def _direction(x: Array) -> Array:
     return jnp.where(jnp.isnan(x), 0, jnp.sign(x))
 
 
-def signsgd(w, g, *, lr, wd, rescale_grad, clip_gradient) -> Array:
-    """``w ← (1 − lr·wd)·w − lr·sign(g)``."""
-    del rescale_grad, clip_gradient
-    return (1 - lr * wd) * w - lr * _direction(g)
+def signsgd(w, g, *, lr, wd, rescale_grad, clip_gradient, wd_lh=0.0) -> Array:
+    """``w ← (1 − lr·wd)·w − lr·sign(g) − lr·wd_lh·w``."""
+    new = (1 - lr * wd) * w - lr * _direction(g)
+    return new - lr * wd_lh * w if wd_lh else new
 
 
 def signum(
@@ -97,6 +97,39 @@ def adamw(
     mean = beta1 * mean + (1 - beta1) * g
     var = beta2 * var + (1 - beta2) * jnp.square(g)
     return w - eta * (lr * mean / (jnp.sqrt(var) + epsilon) + wd * w), mean, var
+
+
+def adamax(
+    w, g, mean, maximum, *, lr, beta1, beta2, wd, rescale_grad, clip_gradient
+) -> tuple[Array, Array, Array]:
+    """Adam with the decayed maximum ``u`` of ``|g|``: ``w ← w − lr·m / u``, the bias in ``lr``."""
+    g = decayed(w, g, wd, rescale_grad, clip_gradient)
+    mean = beta1 * mean + (1 - beta1) * g
+    maximum = jnp.maximum(beta2 * maximum, jnp.abs(g))
+    return w - lr * mean / maximum, mean, maximum
+
+
+def nadam(
+    w, g, mean, var, *, lr, grad_scale, mean_scale, var_scale, beta1, beta2, epsilon, wd,
+    rescale_grad, clip_gradient,
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """Adam with Nesterov momentum; the momentum schedule enters as three coefficients."""
+    g = decayed(w, g, wd, rescale_grad, clip_gradient)
+    mean = beta1 * mean + (1 - beta1) * g
+    var = beta2 * var + (1 - beta2) * g * g
+    direction = grad_scale * g + mean_scale * mean
+    return w - lr * direction / (jnp.sqrt(var * var_scale) + epsilon), mean, var
+
+
+def adadelta(
+    w, g, of_grad, of_step, *, lr, rho, epsilon, wd, rescale_grad, clip_gradient
+) -> tuple[Array, Array, Array]:
+    """Steps scaled by the ratio of two running means of squares: of the gradient, of the step."""
+    g = rescaled(g, rescale_grad, clip_gradient)
+    of_grad = rho * of_grad + (1 - rho) * g * g
+    step = jnp.sqrt(of_step + epsilon) / jnp.sqrt(of_grad + epsilon) * g
+    of_step = rho * of_step + (1 - rho) * step * step
+    return w - step - wd * w, of_grad, of_step
 
 
 def rmsprop(

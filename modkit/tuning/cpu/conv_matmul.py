@@ -15,6 +15,7 @@ from jax import lax
 from modkit.interpreter.reverse import CustomVjp, vjp
 from modkit.ops.floating import accumulator
 from modkit.ops.nn.convolution import Moves, by_xla
+from modkit.ops.own_gradient import gradient_of
 from modkit.ops.registry import Shape
 from modkit.tuning.cpu.conv_phases import data_gradient, interleaved, positions_per_phase
 from modkit.tuning.cpu.conv_slices import pad, surround, views, weighted
@@ -61,10 +62,7 @@ def pointwise(data: jax.Array, weight: jax.Array) -> jax.Array:
     return lax.dot_general(data, weight, (((3,), (1,)), ((), ())))
 
 
-def _pointwise_forward(data: jax.Array, weight: jax.Array) -> tuple[jax.Array, tuple[Any, Any]]:
-    return pointwise(data, weight), (data, weight)
-
-
+@gradient_of(pointwise, slice(2))
 def _pointwise_backward(
     residuals: tuple[jax.Array, jax.Array], cotangent: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
@@ -78,9 +76,6 @@ def _pointwise_backward(
         weight_grad = lax.dot_general(cotangent, data, positions)
     data_grad = lax.dot_general(cotangent, weight, (((3,), (0,)), ((), ())))
     return data_grad.astype(data.dtype), weight_grad.astype(weight.dtype)
-
-
-pointwise.defvjp(_pointwise_forward, _pointwise_backward)
 
 
 @functools.partial(CustomVjp, nondiff_argnums=(2,))
@@ -98,10 +93,7 @@ def convolve_ungrouped(data: jax.Array, weight: jax.Array, moves: Moves) -> jax.
     return weighted(each, jnp.moveaxis(weight, 0, -1))
 
 
-def _ungrouped_forward(data: jax.Array, weight: jax.Array, moves: Moves) -> tuple[jax.Array, Any]:
-    return convolve_ungrouped(data, weight, moves), (data, weight)
-
-
+@gradient_of(convolve_ungrouped, slice(2))
 def _ungrouped_backward(
     moves: Moves, residuals: Any, cotangent: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
@@ -118,9 +110,6 @@ def _ungrouped_backward(
     elif _col2im_is_faster(data, weight, cotangent, moves):
         data_grad = _col2im(cotangent, weight, moves, data.shape[1:3])
     return data_grad, _weight_gradient(data, weight, moves, cotangent)
-
-
-convolve_ungrouped.defvjp(_ungrouped_forward, _ungrouped_backward)
 
 
 def _weight_gradient(

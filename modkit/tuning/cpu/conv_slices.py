@@ -13,6 +13,7 @@ from jax import lax
 from modkit.interpreter.reverse import CustomVjp
 from modkit.ops.floating import accumulator
 from modkit.ops.nn.convolution import Moves, Pads
+from modkit.ops.own_gradient import gradient_of
 from modkit.ops.registry import Shape
 
 _FOLDS = 8
@@ -58,10 +59,7 @@ def depthwise(data: jax.Array, kernel: jax.Array, moves: Moves) -> jax.Array:
     return weighted(slices, kernel)
 
 
-def _depthwise_forward(data: jax.Array, kernel: jax.Array, moves: Moves) -> tuple[jax.Array, Any]:
-    return depthwise(data, kernel, moves), (data, kernel)
-
-
+@gradient_of(depthwise, slice(2))
 def _depthwise_backward(moves: Moves, residuals: Any, ct: jax.Array) -> tuple[jax.Array, jax.Array]:
     data, kernel = residuals
     space, counts, size = data.shape[1:3], ct.shape[1:3], kernel.shape[:2]
@@ -78,9 +76,6 @@ def _depthwise_backward(moves: Moves, residuals: Any, ct: jax.Array) -> tuple[ja
         for part in views(padded, size, moves, counts)
     ]
     return data_grad, jnp.stack(taps).reshape(kernel.shape).astype(kernel.dtype)
-
-
-depthwise.defvjp(_depthwise_forward, _depthwise_backward)
 
 
 def _folded(array: jax.Array) -> jax.Array:

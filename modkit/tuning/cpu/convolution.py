@@ -20,6 +20,7 @@ from modkit.interpreter.reverse import CustomVjp, vjp
 from modkit.ops.floating import accumulator
 from modkit.ops.nn.convolution import Moves, Pads
 from modkit.ops.nn.layout import spatial_axes
+from modkit.ops.own_gradient import gradient_of
 from modkit.tuning.cpu.conv_matmul import FEW, convolve_ungrouped, pointwise
 from modkit.tuning.cpu.conv_slices import depthwise, pad, views
 from modkit.tuning.cpu.platforms import Form
@@ -173,18 +174,10 @@ def deconvolve_last(data: jax.Array, weight: jax.Array, moves: Moves, groups: in
     return vjp(lambda each: convolve_last(each, weight, moves, groups), result)[1](data)[0]
 
 
-def _deconvolve_forward(
-    data: jax.Array, weight: jax.Array, moves: Moves, groups: int
-) -> tuple[jax.Array, Any]:
-    return deconvolve_last(data, weight, moves, groups), (data, weight)
-
-
+@gradient_of(deconvolve_last, slice(2))
 def _deconvolve_backward(
     moves: Moves, groups: int, residuals: Any, cotangent: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     data, weight = residuals
     data_grad, pullback = vjp(lambda w: convolve_last(cotangent, w, moves, groups), weight)
     return data_grad, pullback(data)[0]
-
-
-deconvolve_last.defvjp(_deconvolve_forward, _deconvolve_backward)

@@ -19,6 +19,7 @@ from jax import lax
 
 from modkit.interpreter.reverse import CustomVjp, vjp
 from modkit.ops.nn.windows import WindowForm, Windows, floor, largest_number, total
+from modkit.ops.own_gradient import gradient_of
 
 Reduce = Callable[..., Any]
 
@@ -74,18 +75,12 @@ def _larger(best: jax.Array, tap: jax.Array) -> jax.Array:
     return lax.select(tap > best, tap, best)
 
 
-def _largest_forward(data: jax.Array, windows: Windows) -> tuple[jax.Array, jax.Array]:
-    return _largest(data, windows), data
-
-
+@gradient_of(_largest, 0)
 def _largest_backward(windows: Windows, data: jax.Array, ct: jax.Array) -> tuple[jax.Array]:
     # Without the barrier XLA repeats the search for each slice of the gradient.
     index = lax.optimization_barrier(_argmax(data, windows))
     parts = [jnp.where(index == at, ct, 0) for at in range(math.prod(windows.size))]
     return vjp(lambda x: windows.taps(x, 0), data)[1](parts)
-
-
-_largest.defvjp(_largest_forward, _largest_backward)
 
 
 def _argmax(data: jax.Array, windows: Windows) -> jax.Array:

@@ -24,7 +24,6 @@ def load_source(name: str, pathname: str, file: Any = None) -> ModuleType:
     Raises:
         FileNotFoundError: there is no such file.
     """
-    del file
     loader = importlib.machinery.SourceFileLoader(name, str(pathname))
     spec = importlib.util.spec_from_file_location(name, str(pathname), loader=loader)
     if spec is None:
