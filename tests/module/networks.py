@@ -41,7 +41,8 @@ def ready(symbol, batch, *, context=None, optimizer="sgd", seed=11, kvstore="loc
     module.bind([("data", batch.data[0].shape)], [("softmax_label", batch.label[0].shape)])
     mx.random.seed(seed)
     module.init_params(mx.init.Xavier())
-    params = {"learning_rate": 0.1, **params}
+    if isinstance(optimizer, str):
+        params = {"learning_rate": 0.1, **params}
     module.init_optimizer(kvstore, optimizer, params)
     return module
 
