@@ -65,6 +65,12 @@ def address_of(environment: Mapping[str, str], host: str | None = None) -> Addre
                 f"a distributed store: {name}={environment[name]!r}, and the launcher of this "
                 f"process says {value}: leave {name} out"
             )
+    name, _, port = found.coordinator.rpartition(":")
+    if not name or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise ParameterError(
+            f"a distributed store: got the coordinator {found.coordinator!r}, expected host:port "
+            "with a port from 1 to 65535"
+        )
     return found
 
 

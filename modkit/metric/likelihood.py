@@ -27,6 +27,9 @@ class Perplexity(TracedMetric):
     >>> metric.update([mx.nd.array([1, 0])], [mx.nd.array([[0.5, 0.5], [0.5, 0.5]])])
     >>> round(metric.get()[1], 4)
     2.0
+
+    Differs: a NaN in a row with the label that is excluded does not count; in MXNet the perplexity
+    is NaN then.
     """
 
     def __init__(
