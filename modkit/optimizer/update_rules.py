@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -132,10 +131,21 @@ class FormulaRule(UpdateRule):
 
 
 @functools.cache
-def _names_of_numbers(formula: Callable[..., Any]) -> tuple[str, ...]:
-    return tuple(
-        n for n, p in inspect.signature(formula).parameters.items() if p.kind is p.KEYWORD_ONLY
-    )
+def _constants(formula: Any, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of the numbers of a formula, its keywords, that are no columns."""
+    code = formula.__code__
+    numbers = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
+    return tuple([n for n in numbers if n not in columns])
+
+
+@functools.lru_cache
+def _rule_of(
+    formula: Callable[..., Any], columns: tuple[str, ...], values: tuple[Any, ...], **fields: Any
+) -> FormulaRule:
+    """A rule; of the same settings the same object, as every eager update makes one."""
+    named = zip(_constants(formula, columns), values, strict=True)
+    numbers = tuple((n, (v or None) if n.startswith("clip") else v) for n, v in named)
+    return FormulaRule(formula, numbers, columns=columns, **fields)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -354,10 +364,9 @@ class RuleOptimizer(Optimizer):
 
     def _formula_rule(self, formula: Callable[..., Any], **fields: Any) -> FormulaRule:
         """A rule with this optimizer's numbers: the attributes that the formula names."""
-        names = [n for n in _names_of_numbers(formula) if n not in self._columns]
-        values = ((n, getattr(self, n)) for n in names)
-        numbers = tuple((n, (v or None) if n.startswith("clip") else v) for n, v in values)
-        return FormulaRule(formula, numbers, columns=self._columns, **fields)
+        names = _constants(formula, self._columns)
+        values = tuple(map(functools.partial(getattr, self), names))
+        return _rule_of(formula, self._columns, values, **fields)
 
     def tree_rule(self, names: Sequence[str] | None = None) -> Any:
         """The update of all parameters as a pure function; see `TreeRule`.
