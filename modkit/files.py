@@ -53,10 +53,14 @@ def missing_file(path: str | os.PathLike[str], what: str = "file") -> MissingFil
     """The error of a file that is not there, with the nearest names of those beside it."""
     name = os.fspath(path)
     folder, own = os.path.split(name)
-    with contextlib.suppress(OSError), os.scandir(folder or ".") as beside:
-        hint = nearest(own, (each.name for each in itertools.islice(beside, 1000)))
-        return MissingFileError(f"{name}: there is no such {what}.{hint}".rstrip("."))
-    return MissingFileError(f"{name}: there is no such {what}; nor is there the folder {folder}")
+    try:
+        with os.scandir(folder or ".") as beside:
+            close = nearest(own, (each.name for each in itertools.islice(beside, 1000)))
+        hint = close and f".{close}"
+    except OSError as error:  # a folder that is there may refuse to be listed
+        absent = isinstance(error, FileNotFoundError | NotADirectoryError)
+        hint = f"; nor is there the folder {folder}" if absent else ""
+    return MissingFileError(f"{name}: there is no such {what}{hint}")
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ import contextlib
 import math
 import traceback
 from collections import namedtuple
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -456,7 +457,7 @@ def test_a_missing_epoch_names_those_that_exist(tmp_path):
     assert "model-0011.params: there is no such file" in message and message.endswith(": 1, 3")
 
 
-def test_a_missing_file_names_the_nearest_of_those_beside_it(tmp_path):
+def test_a_missing_file_names_the_nearest_of_those_beside_it(tmp_path, monkeypatch):
     initialised().save_checkpoint(str(tmp_path / "model"), 1)
     for read, nearest in (
         (lambda: mx.nd.load(str(tmp_path / "modle-0001.params")), "'model-0001.params'"),
@@ -468,6 +469,8 @@ def test_a_missing_file_names_the_nearest_of_those_beside_it(tmp_path):
     folder = tmp_path / "none"
     message = said(lambda: mx.nd.load(str(folder / "x.params")), FileNotFoundError)
     assert message.endswith(f"no such file; nor is there the folder {folder}")
+    monkeypatch.setattr("os.scandir", Mock(side_effect=PermissionError))
+    assert said(lambda: mx.nd.load(str(tmp_path / "x")), FileNotFoundError).endswith("such file")
 
 
 def test_an_error_of_an_eager_call_ends_the_traceback():
