@@ -1559,6 +1559,7 @@ def test_texts_of_numbers_are_parsed_where_mxnet_does():
 
 def test_arrays_are_rounded_and_formatted():
     assert round(mx.nd.array([1.26, -2.34]), 1).asnumpy() == pytest.approx([1.3, -2.3])
+    assert round(mx.nd.array([1.26, -2.34]), None).asnumpy().tolist() == [1, -2]
     assert f"{mx.nd.array([2.345]):.2f}" == "2.35" and f"{ones((1,))}" == str(ones((1,)))
 
 

@@ -796,8 +796,8 @@ class NDArray(AbsentOperators, Methods):
     def __abs__(self) -> NDArray:
         return _call("abs", self)
 
-    def __round__(self, digits: int = 0) -> NDArray:
-        return _call("round", self) if digits == 0 else round(self * 10.0**digits) / 10.0**digits
+    def __round__(self, digits: int | None = None) -> NDArray:
+        return _call("round", self) if not digits else round(self * 10.0**digits) / 10.0**digits
 
     def __format__(self, spec: str) -> str:
         return format(self.asscalar(), spec) if spec else str(self)
