@@ -158,8 +158,8 @@ def warn_of_columns(
     for each in leaves(metric):
         if not isinstance(each, MAE | MSE | RMSE) or each.label_names or each.output_names:
             continue
-        for label, (name, shape) in zip(labels, shapes.items(), strict=False):
-            got = labels[label].shape
+        for (label, array), (name, shape) in zip(labels.items(), shapes.items(), strict=False):
+            got = array.shape
             if len(shape) == 2 and shape[1] > 1 and got in (shape[:1], (shape[0], 1)):
                 warn_caller(
                     f"fit: metric {each.name!r}: got label {label!r} of shape {got} for output "

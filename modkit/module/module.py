@@ -528,7 +528,6 @@ class Module(BaseModule):
     def _init_optimizer(
         self, kvstore: Any, optimizer: Any, params: Any, force_init: bool, sharded: bool, /
     ) -> None:
-        del force_init
         if kvstore is not None and self._compression_params:
             refuse_compression(self._compression_params, self._exec_group.row_sparse_grads)
         self._forget_optimizer()

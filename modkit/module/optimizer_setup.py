@@ -255,19 +255,18 @@ def _make_optimizer(
     optimizer: Any, params: Any, rescale: float, names: Mapping[int, str], symbol: Any
 ) -> Any:
     given = _named(params)
-    if not isinstance(optimizer, str):
-        _warn_of_unused(optimizer, given)
-        given = {}
     if isinstance(optimizer, str):
         made = optimizers.create(
             optimizer, sym=symbol, param_idx2name=dict(names), **{"rescale_grad": rescale, **given}
         )
-    elif not isinstance(optimizer, optimizers.Optimizer):
-        made = optimizers.create(optimizer, param_idx2name=dict(names), rescale_grad=rescale)
-    else:
+        made._scaled_for = None if "rescale_grad" in given else (1, rescale)
+        return made
+    _warn_of_unused(optimizer, given)
+    if isinstance(optimizer, optimizers.Optimizer):
         _complete(optimizer, rescale, names)
         return optimizer
-    made._scaled_for = None if "rescale_grad" in given else (1, rescale)
+    made = optimizers.create(optimizer, param_idx2name=dict(names), rescale_grad=rescale)
+    made._scaled_for = (1, rescale)
     return made
 
 

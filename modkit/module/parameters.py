@@ -109,14 +109,13 @@ class Parameters:
             (False, self._names, args, auxs),
             (True, self._aux_names, auxs, args),
         ):
-            lacking = [] if given is None else sorted(set(names).difference(given))
-            if not lacking:
+            if given is None or not (lacking := sorted(set(names).difference(given))):
                 continue
             if swapped := sorted({*lacking}.intersection(other or ())):
                 raise MissingParameterError(_swapped(swapped[0], is_aux=is_aux))
-            strange = sorted({*(given or ())}.difference(self._names, self._aux_names))
+            strange = sorted(set(given).difference(self._names, self._aux_names))
             raise MissingParameterError(
-                f"got {len(given or ())} arrays, and none for {some(lacking)}."
+                f"got {len(given)} arrays, and none for {some(lacking)}."
                 f"{nearest(lacking[0], strange)} Give each a value; or pass allow_missing=True, "
                 "and init_params() initialises what is missing, set_params() leaves it as it is"
             )
