@@ -55,7 +55,6 @@ class AbsentModule(ModuleType):
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
         """A base class whose instances cannot be made: ``class Net(HybridBlock)``."""
-        del bases
         return (type(self.__name__.rpartition(".")[2], (), {"__new__": self}),)
 
     def __instancecheck__(self, instance: Any) -> bool:
@@ -78,7 +77,6 @@ class Finder:
         self, fullname: str, path: Any = None, target: Any = None
     ) -> importlib.machinery.ModuleSpec | None:
         """See `importlib.abc.MetaPathFinder`."""
-        del path, target
         package, _, name = fullname.partition(".")
         if package != "modkit" or name.partition(".")[0] not in ABSENT:
             return None

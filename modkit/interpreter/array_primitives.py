@@ -54,19 +54,16 @@ def reshape(out: Any, params: Any) -> Run:
 
 def zero(out: Any, params: Any) -> Run:
     """The number that the buffers of loops are filled with."""
-    del params
     return lambda: np.zeros((), out.dtype)
 
 
 def axes_of_one(out: Any, params: Any) -> Run:
     """Axes of size 1 inserted or removed."""
-    del params
     return operator.methodcaller("reshape", out.shape)
 
 
 def transpose(out: Any, params: Any) -> Run:
     """Axes in another order."""
-    del out
     return operator.methodcaller("transpose", params["permutation"])
 
 
@@ -79,7 +76,6 @@ def rev(out: Any, params: Any) -> Run:
 
 def slice_(out: Any, params: Any) -> Run:
     """A slice with steps."""
-    del out
     begins, ends = params["start_indices"], params["limit_indices"]
     steps = params["strides"] or (1,) * len(begins)
     index = tuple(map(slice, begins, ends, steps))
@@ -93,7 +89,6 @@ def _starts(starts: Sequence[Array], shape: Sequence[int], sizes: Sequence[int])
 
 def dynamic_slice(out: Any, params: Any) -> Run:
     """A slice at start indices that are arguments."""
-    del params
     sizes = out.shape
 
     def run(x: Array, *starts: Array) -> Array:
@@ -105,7 +100,6 @@ def dynamic_slice(out: Any, params: Any) -> Run:
 
 def dynamic_update_slice(out: Any, params: Any) -> Run:
     """An array with a slice replaced."""
-    del out, params
 
     def run(x: Array, part: Array, *starts: Array) -> Array:
         begins = _starts(starts, x.shape, part.shape)
@@ -120,7 +114,6 @@ def _joining(join: Callable[[Any, int], Array], name: str) -> Callable[[Any, Any
     """Arrays joined along an axis, the parameter of this name."""
 
     def make(out: Any, params: Any) -> Run:
-        del out
         axis = params[name]
         return lambda *parts: join(parts, axis)
 
@@ -129,21 +122,18 @@ def _joining(join: Callable[[Any, int], Array], name: str) -> Callable[[Any, Any
 
 def unstack(out: Any, params: Any) -> Run:
     """The parts along an axis, without it."""
-    del out
     axis = params["axis"]
     return lambda x: list(np.moveaxis(x, axis, 0))
 
 
 def tile(out: Any, params: Any) -> Run:
     """An array repeated."""
-    del out
     times = params["reps"]
     return lambda x: np.tile(x, times)
 
 
 def split(out: Any, params: Any) -> Run:
     """An array in pieces."""
-    del out
     axis, ends = params["axis"], np.cumsum(params["sizes"])[:-1]
     return lambda x: tuple(np.split(x, ends, axis))
 
@@ -167,7 +157,6 @@ def padded(x: Array, value: Any, widths: Sequence[tuple[int, int, int]]) -> Arra
 
 def pad(out: Any, params: Any) -> Run:
     """See `padded`."""
-    del out
     widths = params["padding_config"]
     return lambda x, value: padded(x, value, widths)
 

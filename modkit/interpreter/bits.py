@@ -108,7 +108,6 @@ class _Ahead:
 
 @functools.lru_cache(maxsize=16)
 def _ahead(count: int) -> _Ahead:
-    del count
     return _Ahead()
 
 
@@ -157,7 +156,6 @@ def random_split(out: Any, params: Any) -> Run:
 
 def random_fold_in(out: Any, params: Any) -> Run:
     """A key from one and a number."""
-    del params
     _single(out, 0)
 
     def run(key: Array, number: Array) -> Array:

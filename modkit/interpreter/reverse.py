@@ -419,7 +419,6 @@ def _derivative(
 def _elementwise(
     primitive: Any, params: Any, moving: Any, avals: Any, kept: Any, given: Any
 ) -> Sequence[Any]:
-    del avals
     return [
         _partial(primitive, kept, at, given[0], params) if m else None
         for at, m in enumerate(moving)
@@ -471,7 +470,6 @@ def _unsliced(
     primitive: Any, params: Any, moving: Any, avals: Any, kept: Any, given: Any
 ) -> Sequence[Any]:
     """The cotangent of an array from that of a slice of it."""
-    del primitive, moving, kept
     (cotangent,), shape = given, avals[0].shape
     starts, steps = params["start_indices"], params["strides"] or (1,) * len(shape)
     pads = [
@@ -485,7 +483,6 @@ def _scattered(
     primitive: Any, params: Any, moving: Any, avals: Any, kept: Any, given: Any
 ) -> Sequence[Any]:
     """The cotangent of an array from that of the largest or smallest element of its windows."""
-    del moving, avals
     names = ("window_dimensions", "window_strides", "padding")
     options = {name: params[name] for name in names}
     select = _CHOOSES[primitive.name]

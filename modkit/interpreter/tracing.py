@@ -240,7 +240,6 @@ class Lister(Trace):
 
     def process_custom_jvp_call(self, primitive: Any, fun: Any, *rest: Any, **params: Any) -> Any:
         """For JAX: the results of a function with a derivative of its own."""
-        del primitive, params
         with within(self):
             return fun.call_wrapped(*rest[-1])
 

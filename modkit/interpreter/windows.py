@@ -112,7 +112,6 @@ def _scatter(ufunc: np.ufunc | None) -> Callable[[Any, Any], Run]:
     """Slices written at start indices, one after the other; those outside are dropped or moved."""
 
     def make(out: Any, params: Any) -> Run:
-        del out
         d, mode = params["dimension_numbers"], _mode(params)
         names = (
             d.scatter_dims_to_operand_dims,

@@ -629,7 +629,6 @@ class BaseModule:
             The sums of the metric; ``None``, and nothing was done, where the batches have to go one
             by one, call by call.
         """
-        del batches, eval_metric
 
     def _update_metric_of(self, eval_metric: EvalMetric, batch: Any) -> None:
         if isinstance(batch, list):
@@ -774,7 +773,6 @@ class BaseModule:
 
     def _keep_optimizer(self, optimizer: Any, params: Any, sharded: bool) -> None:
         """Log that the optimizer stays, and what that leaves without effect."""
-        del sharded
         self.logger.warning(kept_optimizer(self, optimizer, params))
 
     def _init_optimizer(
@@ -785,7 +783,6 @@ class BaseModule:
 
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
         """States that are kept from batch to batch: none here."""
-        del merge_multi_context
         self._need("get_states()", params=True)
         return []
 

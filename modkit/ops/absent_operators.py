@@ -21,7 +21,7 @@ _FUNCTIONS = {
 
 
 class AbsentOperators:
-    """Raises a TypeError for operators that are undefined in MXNet too. A base of NDArray."""
+    """Raises a TypeError for operators undefined in MXNet too. A base of NDArray and Symbol."""
 
     __slots__ = ()
     _functions: ClassVar[str]
@@ -46,7 +46,6 @@ def _forward(notation: str, instead: str) -> Callable[[AbsentOperators, Any], An
 
 def _reflected(notation: str, instead: str) -> Callable[[AbsentOperators, Any], Any]:
     def method(self: AbsentOperators, other: Any) -> Any:
-        del other
         raise self._undefined(notation, instead)
 
     return method

@@ -203,7 +203,6 @@ class Op:
             name: the node's name, for error messages.
             stypes: storage types of its inputs; ``"undefined"`` where unknown.
         """
-        del name, stypes
         return attrs
 
     def storage(self, attrs: Attrs, stypes: Sequence[str]) -> Sequence[str] | None:
@@ -213,7 +212,6 @@ class Op:
             attrs: parsed attributes.
             stypes: storage types of the inputs; ``"undefined"`` where unknown.
         """
-        del attrs, stypes
         return None
 
     def renew(self, attrs: Attrs) -> None:

@@ -74,7 +74,6 @@ class Placement:
 
     def at(self, name: str) -> Placement:
         """The placement of the array of this name: this one, unless it is model-parallel."""
-        del name
         return self
 
     def cache_key_parts(self) -> tuple[Any, ...]:
@@ -93,7 +92,6 @@ class Placement:
 
     def partition(self, kind: Kind) -> PartitionSpec:
         """The partition over the devices of the storage of a value of this kind."""
-        del kind
         return PartitionSpec()
 
     def split_key(self, key: jax.Array) -> jax.Array:
@@ -112,12 +110,10 @@ class Placement:
 
     def split(self, value: Any, axis: int) -> jax.Array:
         """Storage for a local value, from the whole batch, whose batch axis is ``axis``."""
-        del axis
         return placed_on(value, self.device)
 
     def stacked(self, value: Any, axis: int) -> Any:
         """The replicas' parts of a batch as they are stored, on the host if the batch is."""
-        del axis
         return value
 
     def local_aval(self, shape: Sequence[int], dtype: Any) -> jax.ShapeDtypeStruct:
@@ -142,12 +138,10 @@ class Placement:
 
     def logical(self, cell: AnyCell, index: int = 0) -> AnyCell:
         """A shared value as one array, read from the device of one replica."""
-        del index
         return cell
 
     def joined(self, cell: AnyCell, axis: int) -> AnyCell:
         """The whole batch of a local value. With ``axis < 0`` the first replica's."""
-        del axis
         return cell
 
     def mean(self, cell: AnyCell) -> AnyCell:
@@ -156,7 +150,6 @@ class Placement:
 
     def part(self, cell: AnyCell, index: int) -> AnyCell:
         """One replica's part of a local value: the cell itself, or a window on it."""
-        del index
         return cell
 
 

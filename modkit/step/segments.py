@@ -78,7 +78,6 @@ class SegmentedPrograms:
 
     def predicting(self, args: Sequence[Any]) -> Callable[..., Any]:
         """See `modkit.step.programs.Programs.predicting`."""
-        del args
         return self.forward
 
     def forward_kept(self, shared: Arrays, local: Arrays, aux: Arrays, key_data: Any) -> Any:

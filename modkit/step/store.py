@@ -387,7 +387,6 @@ class Slot(AnyCell):
 
     def take(self, taker: Pending | None = None) -> jax.Array:
         """A copy, to be donated."""
-        del taker
         with self.store.lock:
             return copy_of(self.peek())
 
