@@ -25,7 +25,7 @@ _trace = _Trace()
 
 @contextlib.contextmanager
 def for_numpy(is_so: bool = True) -> Iterator[None]:
-    """A block that traces functions under `jax.jit` as their primitives, in one form of each.
+    """A block that traces functions under `jax.jit` as their primitives, operators in plain forms.
 
     With ``False``, a block of a trace for XLA, wherever it stands.
 
