@@ -80,10 +80,10 @@ def typed(value: object) -> str:
     return f"{value!r} of type str" if isinstance(value, str) else repr(value)
 
 
-def some(names: Sequence[str]) -> str:
-    """The first five of some names."""
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return f"{', '.join(map(repr, names[:5]))}{more}"
+def some(names: Sequence[str], most: int = 5) -> str:
+    """The first names, and the number of further ones."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(map(repr, names[:most]))}{more}"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

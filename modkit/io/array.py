@@ -11,7 +11,7 @@ import numpy as np
 
 from modkit.constructors import check_at_least, check_keywords
 from modkit.context import Context
-from modkit.errors import DTypeError, NotReadyError, ParameterError, ShapeError
+from modkit.errors import DTypeError, NotReadyError, ParameterError, ShapeError, some
 from modkit.io.base import DataBatch, DataDesc, DataIter, check_position
 from modkit.io.order import part_of
 from modkit.ndarray import CSRNDArray, NDArray, array, from_jax
@@ -144,10 +144,7 @@ def _listed(counts: Mapping[str, int]) -> str:
     names: dict[int, list[str]] = {}
     for name, count in counts.items():
         names.setdefault(count, []).append(name)
-    parts = []
-    for count, those in names.items():
-        more = f" and {len(those) - 3} more" if len(those) > 3 else ""
-        parts.append(f"{', '.join(map(repr, those[:3]))}{more}: {count}")
+    parts = [f"{some(those, most=3)}: {count}" for count, those in names.items()]
     is_list = any(name.startswith("_0_") for name in counts)
     hint = ". Each element of a list is an input; np.array(list) is one" if is_list else ""
     return "; ".join(parts) + hint
