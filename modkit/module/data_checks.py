@@ -156,7 +156,8 @@ def warn_of_columns(
         labels: the batch's label arrays by name.
     """
     for each in leaves(metric):
-        if not isinstance(each, MAE | MSE | RMSE) or each.label_names or each.output_names:
+        own = type(each) not in (MAE, MSE, RMSE)  # whose update may be another
+        if own or each.label_names or each.output_names:
             continue
         for (label, array), (name, shape) in zip(labels.items(), shapes.items(), strict=False):
             got = array.shape
