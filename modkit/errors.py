@@ -80,10 +80,19 @@ def typed(value: object) -> str:
     return f"{value!r} of type str" if isinstance(value, str) else repr(value)
 
 
-def some(names: Sequence[str], most: int = 5) -> str:
-    """The first names, and the number of further ones."""
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """The first names, and the number of further ones.
+
+    >>> listed(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{', '.join(map(repr, names[:most]))}{more}"
+    return ", ".join(names[:most]) + more
+
+
+def some(names: Sequence[str], most: int = 5) -> str:
+    """The same of names in quotes."""
+    return listed(list(map(repr, names)), most)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

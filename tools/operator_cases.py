@@ -91,7 +91,7 @@ def draw(count, seed, patterns):
 
 
 class _Stream(np.random.RandomState):
-    """What a case is drawn from."""
+    """The random stream of one case."""
 
     rare = False
 

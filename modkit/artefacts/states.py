@@ -13,8 +13,8 @@ from modkit import ndarray
 from modkit.artefacts.arrays import ArrayFacts, array_facts, array_table
 from modkit.artefacts.base import Facts
 from modkit.artefacts.stored import Stored
-from modkit.artefacts.table import Table, bytes_text, listed, pairs
-from modkit.errors import FileFormatError
+from modkit.artefacts.table import Table, bytes_text, pairs
+from modkit.errors import FileFormatError, listed
 from modkit.files import parse_file
 from modkit.lr_scheduler import LRScheduler
 from modkit.ndarray import NDArray

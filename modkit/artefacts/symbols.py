@@ -11,7 +11,8 @@ from typing import Any
 
 from modkit import symbol
 from modkit.artefacts.base import Facts
-from modkit.artefacts.table import Table, listed, operator_table, pairs
+from modkit.artefacts.table import Table, operator_table, pairs
+from modkit.errors import listed
 from modkit.ops.registry import OPS
 from modkit.symbol.graph import VARIABLE
 from modkit.symbol.roles import roles_of

@@ -70,16 +70,6 @@ def operator_table(uses: Mapping[str, int], missing: Container[str], column: str
     return Table("operators", rows, columns, frozenset({1}))
 
 
-def listed(names: Sequence[str], most: int = 8) -> str:
-    """The first names, and the number of further ones.
-
-    >>> listed(["a", "b", "c"], most=2)
-    'a, b and 1 more'
-    """
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
-
-
 def bytes_text(size_bytes: float) -> str:
     """A size in bytes with a suitable unit.
 

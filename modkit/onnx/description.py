@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from modkit.artefacts.base import Facts
-from modkit.artefacts.table import Table, listed, operator_table, pairs
+from modkit.artefacts.table import Table, operator_table, pairs
+from modkit.errors import listed
 from modkit.files import check_is_file
 from modkit.onnx.element_types import dtype_of
 from modkit.onnx.files import load_model

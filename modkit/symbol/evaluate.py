@@ -133,7 +133,7 @@ class Evaluation(NamedTuple):
     def write_states(self, order: Iterable[int]) -> dict[str, jax.Array]:
         """States that several nodes write, by name: these nodes run once more, in this order.
 
-        XLA computes once what a node computes twice.
+        XLA merges equal operations, so that compiled programs compute the rest of a node once.
         """
         states: dict[int, jax.Array] = {}
         for node in order:
