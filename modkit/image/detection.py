@@ -20,7 +20,7 @@ from modkit.image.detection_augmenters import DetRandomCropAug as DetRandomCropA
 from modkit.image.detection_augmenters import DetRandomPadAug as DetRandomPadAug
 from modkit.image.detection_augmenters import DetRandomSelectAug as DetRandomSelectAug
 from modkit.image.iterator import ImageIter, Sample
-from modkit.io import DataBatch, DataDesc
+from modkit.io import DataBatch
 from modkit.io.packing import box_label
 from modkit.ndarray import NDArray, array
 
@@ -75,8 +75,7 @@ class ImageDetIter(ImageIter):
 
     def _set_label_shape(self, shape: tuple[int, int]) -> None:
         self.label_shape = shape
-        name = self.provide_label[0].name
-        self.provide_label = [DataDesc(name, (self.batch_size, *shape), np.float32)]
+        self.provide_label = [(self.provide_label[0][0], (self.batch_size, *shape))]
 
     def _estimate_label_shape(self) -> tuple[int, int]:
         """The largest number of boxes, and their width."""
@@ -130,8 +129,8 @@ class ImageDetIter(ImageIter):
         if data_shape is not None:
             self.check_data_shape(data_shape)
             self.data_shape = tuple(data_shape)
-            name = self.provide_data[0].name
-            self.provide_data = [DataDesc(name, (self.batch_size, *self.data_shape))]
+            name = self.provide_data[0][0]
+            self.provide_data = [(name, (self.batch_size, *self.data_shape))]
         if label_shape is not None:
             self.check_label_shape(label_shape)
             self._set_label_shape((label_shape[0], label_shape[1]))
@@ -169,6 +168,6 @@ class ImageDetIter(ImageIter):
         return self._checked(made), padded
 
     def _batch(self, samples: Sequence[Sample], pad: int) -> DataBatch:
-        data = np.stack([image for image, _ in samples]).astype(self.dtype)
+        data = np.stack([image for image, _ in samples]).astype(np.float32)
         label = np.stack([boxes for _, boxes in samples])
         return DataBatch([array(data)], [array(label)], pad=pad)

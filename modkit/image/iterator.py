@@ -13,7 +13,7 @@ from modkit.files import located
 from modkit.image.augmenters import CreateAugmenter
 from modkit.image.functions import imdecode
 from modkit.image.samples import Samples
-from modkit.io import DataBatch, DataDesc, DataIter
+from modkit.io import DataBatch, DataIter
 from modkit.ndarray import NDArray, array, transpose
 from modkit.ops.registry import dtype_name
 
@@ -45,7 +45,7 @@ class ImageIter(DataIter):
         imglist: a list of [label, ..., file].
         data_name: name of the data.
         label_name: name of the label.
-        dtype: of the data.
+        dtype: without effect: batches are float32.
         last_batch_handle: an incomplete batch is completed with the first images (``"pad"``), left
             out (``"discard"``), or begins the next epoch (``"roll_over"``).
         kwargs: of `CreateAugmenter`.
@@ -98,8 +98,8 @@ class ImageIter(DataIter):
             raise ParameterError(f"ImageIter: dtype: {error}") from error
         self.last_batch_handle, self.dtype = last_batch_handle, dtype
         label = (batch_size, label_width) if label_width > 1 else (batch_size,)
-        self.provide_data = [DataDesc(data_name, (batch_size, *self.data_shape), dtype)]
-        self.provide_label = [DataDesc(label_name, label, np.float32)]
+        self.provide_data: list[Any] = [(data_name, (batch_size, *self.data_shape))]
+        self.provide_label: list[Any] = [(label_name, label)]
         self._carried: list[Sample] = []
         self._ended = False
         self.reset()
@@ -185,15 +185,15 @@ class ImageIter(DataIter):
         return image
 
     def _batch(self, samples: Sequence[Sample], pad: int) -> DataBatch:
-        data = np.stack([image for image, _ in samples]).astype(self.dtype)
-        shape, labels = self.provide_label[0].shape, [label for _, label in samples]
+        data = np.stack([image for image, _ in samples]).astype(np.float32)
+        shape, labels = self.provide_label[0][1], [label for _, label in samples]
         if any(np.size(each) != self.label_width for each in labels):
             raise ShapeError(
                 f"ImageIter: an image has a label of length {max(map(np.size, labels))}, but "
                 f"label_width is {self.label_width}"
             )
         label = np.stack([np.ravel(each) for each in labels]).reshape(shape)
-        return DataBatch([array(data, dtype=data.dtype)], [array(label)], pad=pad)
+        return DataBatch([array(data)], [array(label)], pad=pad)
 
     def check_data_shape(self, data_shape: Sequence[int]) -> None:
         """Check that ``data_shape`` is (3, height, width).

@@ -389,9 +389,7 @@ class BucketingModule(BaseModule):
         self._need("save_checkpoint()", params=True)
         for key, module in self._buckets.items():
             module.symbol.save(f"{prefix}-{key}-symbol.json", remove_amp_cast=remove_amp_cast)
-        params = params_path(prefix, epoch)
-        self.save_params(params)
-        logging.info('Saved checkpoint to "%s"', params)
+        self.save_params(params_path(prefix, epoch))
         if all(isinstance(key, int) for key in self._buckets):
             save(f"{prefix}.buckets", array(list(self._buckets), dtype="int32"))
 

@@ -147,6 +147,14 @@ def test_orders(folder, source, handle, shuffle, want):
     assert labels(it) == want
 
 
+def test_batches_are_float32_and_described_by_pairs(folder):
+    it = mx.image.ImageIter(3, (3, 8, 8), path_imgrec=folder / "x.rec", dtype="int32")
+    batch = it.next()
+    assert (batch.data[0].dtype, batch.label[0].dtype) == (np.float32, np.float32)
+    pairs = [("data", (3, 3, 8, 8))], [("softmax_label", (3,))]
+    assert repr((it.provide_data, it.provide_label)) == repr(pairs)
+
+
 def test_records_without_an_index(folder):
     it = mx.image.ImageIter(3, (3, 8, 8), path_imgrec=folder / "x.rec", last_batch_handle="discard")
     assert labels(it) == [FIRST] * 2
