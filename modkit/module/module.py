@@ -325,7 +325,11 @@ class Module(BaseModule):
 
     @property
     def output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
-        """Names and shapes of the outputs for a whole batch."""
+        """Names and shapes of the outputs for a whole batch.
+
+        Differs: the first size is the output's. MXNet states the batch size in its place, as for an
+        output of (steps * batch, classes), whose shape is another one.
+        """
         self._need("output_shapes")
         return self._exec_group.get_output_shapes()
 
@@ -489,7 +493,9 @@ class Module(BaseModule):
         the file that was loaded, else that of the network's arguments.
 
         Differs: once values have changed, the copies are new arrays. MXNet writes into those of the
-        first call, so that parameters kept as "the best so far" become the last ones.
+        first call, so that parameters kept as "the best so far" become the last ones. The values
+        are the present ones, after an update by a module that shares them too; MXNet returns the
+        copies from before it.
         """
         if not self.binded and self._given is not None:
             return self._given

@@ -237,7 +237,9 @@ def batch_norm(  # noqa: D417 - the settings
     MXNet differentiates as if they were the mean and variance of the batch.
     They change with each forward pass of training, in MXNet with each `backward`. Layers that share
     them change them in the order of MXNet's backward pass in both, but for eager calls, steps of
-    a loop, and graphs with recomputation or `group2ctx`: there in the order of the calls.
+    a loop, and graphs with recomputation or `group2ctx`: there in the order of the calls. A fixed
+    gamma, which nothing reads, is 1 before each update; with an optimizer on the KVStore, MXNet's
+    decays there from step to step.
     """
     tensors, settings = (data, gamma, beta, moving_mean, moving_var), _Settings(**given)
     result, mean, var, new = _normalise(tensors, axis, settings)
