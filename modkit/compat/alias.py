@@ -24,6 +24,7 @@ from modkit import libinfo
 from modkit.absent import ABSENT, AbsentModule
 from modkit.compat.legacy import EXTRAS, PLACES
 from modkit.compat.private import ADDED
+from modkit.compat.shims.shims import Loaded
 from modkit.errors import ModkitError
 
 _NAME = "mxnet"
@@ -51,34 +52,20 @@ class Finder(importlib.abc.MetaPathFinder):
         """See `importlib.abc.MetaPathFinder`."""
         if fullname != _NAME and not fullname.startswith(f"{_NAME}."):
             return None
-        return importlib.machinery.ModuleSpec(
-            fullname, _Loader(_module_for(fullname)), is_package=True
-        )
+        loader = _RootLoader(_root()) if fullname == _NAME else Loaded(_module_for(fullname))
+        return importlib.machinery.ModuleSpec(fullname, loader, is_package=True)
 
 
-class _Loader(importlib.abc.Loader):
-    """An import loader for a module that is already loaded."""
-
-    def __init__(self, module: ModuleType):
-        self._module = module
-        self._spec = module.__spec__
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        """The module."""
-        return self._module
+class _RootLoader(Loaded):
+    """An import loader for the package ``mxnet``."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Restore the module's own spec, which the import system has replaced."""
-        if isinstance(module, Alias):
-            _import_places()
-        else:
-            module.__spec__ = self._spec
+        """Import what MXNet's package imports."""
+        _import_places()
 
 
 def _module_for(fullname: str) -> ModuleType:
-    """The module for one of MXNet's module names."""
-    if fullname == _NAME:
-        return _root()
+    """The module for the name of one of MXNet's submodules."""
     rest = fullname.removeprefix(f"{_NAME}.")
     if rest.partition(".")[0] in ABSENT:
         return AbsentModule(rest)

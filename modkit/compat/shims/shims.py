@@ -217,11 +217,11 @@ class _Modules(importlib.abc.MetaPathFinder):
         module = importlib.import_module(MODULES[fullname])
         self._shims.record(fullname, module.__name__)
         return importlib.machinery.ModuleSpec(
-            fullname, _Loaded(module), is_package=hasattr(module, "__path__")
+            fullname, Loaded(module), is_package=hasattr(module, "__path__")
         )
 
 
-class _Loaded(importlib.abc.Loader):
+class Loaded(importlib.abc.Loader):
     """An import loader for a module that is loaded under another name."""
 
     def __init__(self, module: ModuleType):

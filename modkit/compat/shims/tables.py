@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_OWN = "modkit.compat.shims.functions"
+_SHIMS = "modkit.compat.shims"
 _COLLECTIONS = (
     "Awaitable Callable Collection Container Coroutine Generator Hashable ItemsView Iterable "
     "Iterator KeysView Mapping MappingView MutableMapping MutableSequence MutableSet Reversible "
@@ -19,35 +19,34 @@ _NUMPY_ALIASES = {
     "trapz": "trapezoid", "row_stack": "vstack", "issubsctype": "issubdtype",
 }  # fmt: skip
 
+
+def _in(module: str, *names: str) -> dict[str, str]:
+    """Names that a module has under the same names."""
+    return {name: f"{module}.{name}" for name in names}
+
+
+def _own(*names: str) -> dict[str, str]:
+    return _in(f"{_SHIMS}.functions", *names)
+
+
 NAMES: dict[str, dict[str, str]] = {
     "numpy": {
         **{old: f"numpy.{new}" for old, new in _NUMPY_ALIASES.items()},
-        "float": "builtins.float",
-        "int": "builtins.int",
-        "bool": "builtins.bool",
-        "object": "builtins.object",
-        "str": "builtins.str",
+        **_in("builtins", "float", "int", "bool", "object", "str", "complex"),
         "unicode": "builtins.str",
         "long": "builtins.int",
-        "complex": "builtins.complex",
-        "NINF": f"{_OWN}.NINF",
-        "PZERO": f"{_OWN}.PZERO",
-        "NZERO": f"{_OWN}.NZERO",
-        "asscalar": f"{_OWN}.asscalar",
-        "alen": f"{_OWN}.alen",
-        "asfarray": f"{_OWN}.asfarray",
-        "cast": f"{_OWN}.CASTS",
-        "find_common_type": f"{_OWN}.find_common_type",
-        "msort": f"{_OWN}.msort",
+        **_own("NINF", "PZERO", "NZERO", "asscalar", "alen", "asfarray", "find_common_type"),
+        **_own("msort"),
+        "cast": f"{_SHIMS}.functions.CASTS",
     },
     "time": {"clock": "time.process_time"},
-    "collections": {name: f"collections.abc.{name}" for name in _COLLECTIONS.split()},
+    "collections": _in("collections.abc", *_COLLECTIONS.split()),
     "fractions": {"gcd": "math.gcd"},
-    "inspect": {"getargspec": f"{_OWN}.getargspec"},
+    "inspect": _own("getargspec"),
     "base64": {"encodestring": "base64.encodebytes", "decodestring": "base64.decodebytes"},
     "cgi": {"escape": "html.escape"},
     "os": {"errno": "errno"},
-    "platform": {"dist": f"{_OWN}.dist", "linux_distribution": f"{_OWN}.dist"},
+    "platform": _own("dist") | {"linux_distribution": f"{_SHIMS}.functions.dist"},
     "PIL.Image": {
         "ANTIALIAS": "PIL.Image.LANCZOS",
         "LINEAR": "PIL.Image.BILINEAR",
@@ -55,40 +54,26 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "scipy": {"interp": "numpy.interp"},
     "scipy.misc": {
-        "imread": "modkit.compat.shims.pictures.imread",
-        "imsave": "modkit.compat.shims.pictures.imsave",
-        "imresize": "modkit.compat.shims.pictures.imresize",
-        "toimage": "modkit.compat.shims.pictures.toimage",
-        "comb": "scipy.special.comb",
-        "factorial": "scipy.special.factorial",
-        "logsumexp": "scipy.special.logsumexp",
+        **_in(f"{_SHIMS}.pictures", "imread", "imsave", "imresize", "toimage"),
+        **_in("scipy.special", "comb", "factorial", "logsumexp"),
     },
-    "scipy.ndimage": {"imread": "modkit.compat.shims.pictures.imread"},
-    "scipy.signal": {"gaussian": "scipy.signal.windows.gaussian"},
+    "scipy.ndimage": _in(f"{_SHIMS}.pictures", "imread"),
+    "scipy.signal": _in("scipy.signal.windows", "gaussian"),
 }
 """Replacements of dropped names. A name that the module still has stays as it is."""
 
 METHODS: dict[str, dict[str, str]] = {
-    "numpy.ndarray": {
-        "tostring": f"{_OWN}.tostring",
-        "ptp": f"{_OWN}.ptp",
-        "itemset": f"{_OWN}.itemset",
-        "newbyteorder": f"{_OWN}.newbyteorder",
-    },
-    "numpy.generic": {"tostring": f"{_OWN}.tostring", "newbyteorder": f"{_OWN}.newbyteorder"},
+    "numpy.ndarray": _own("tostring", "ptp", "itemset", "newbyteorder"),
+    "numpy.generic": _own("tostring", "newbyteorder"),
     "threading.Thread": {"isAlive": "threading.Thread.is_alive"},
 }
 """Replacements of dropped methods, by class."""
 
 MODULES: dict[str, str] = {
-    "imp": f"{_OWN.rpartition('.')[0]}.modules.imp",
-    "distutils": f"{_OWN.rpartition('.')[0]}.modules.distutils",
-    "distutils.dir_util": f"{_OWN.rpartition('.')[0]}.modules.distutils.dir_util",
-    "distutils.spawn": f"{_OWN.rpartition('.')[0]}.modules.distutils.spawn",
-    "distutils.util": f"{_OWN.rpartition('.')[0]}.modules.distutils.util",
-    "distutils.version": f"{_OWN.rpartition('.')[0]}.modules.distutils.version",
+    **_in(f"{_SHIMS}.modules", "imp", "distutils", "distutils.dir_util", "distutils.spawn"),
+    **_in(f"{_SHIMS}.modules", "distutils.util", "distutils.version"),
     "pipes": "shlex",
-    "scipy.misc": "modkit.compat.shims.pictures",
+    "scipy.misc": f"{_SHIMS}.pictures",
     "sklearn.cross_validation": "sklearn.model_selection",
     "sklearn.externals.joblib": "joblib",
 }
