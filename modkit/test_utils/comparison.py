@@ -12,18 +12,14 @@ from modkit.symbol import Symbol
 from modkit.test_utils.defaults import Tolerance, get_etol, get_tols
 
 
-def _host(value: Any) -> np.ndarray:
-    return value.asnumpy() if isinstance(value, NDArray) else np.asarray(value)
-
-
 def same(a: Any, b: Any) -> bool:
     """Whether all elements are equal; a NaN equals nothing."""
-    return np.array_equal(_host(a), _host(b))
+    return np.array_equal(a, b)
 
 
 def checkShapes(a: Any, b: Any) -> None:
     """Raise an AssertionError if shapes differ."""
-    left, right = _host(a), _host(b)
+    left, right = np.asarray(a), np.asarray(b)
     if left.shape != right.shape:
         raise AssertionError(
             f"\nItems are not equal: a.shape = {left.shape} and b.shape = {right.shape}\n"
@@ -42,7 +38,7 @@ def _violations(a: np.ndarray, b: np.ndarray, rtol: float, atol: float) -> np.nd
 
 def _find_max_violation(a: Any, b: Any, rtol: float, atol: float) -> tuple[tuple[int, ...], float]:
     """Index of the largest error, and the error in multiples of the tolerance."""
-    found = _violations(_host(a), _host(b), rtol, atol)
+    found = _violations(np.asarray(a), np.asarray(b), rtol, atol)
     if not found.size:
         return (), 0.0
     place = np.unravel_index(np.argmax(found), found.shape)
@@ -56,8 +52,8 @@ def locationError(
     at = tuple(index)
     worst = "maximum " if maxError else ""
     return (
-        f"Location of {worst}error: {at}, {names[0]}={float(_host(a)[at]):.8f}, "
-        f"{names[1]}={float(_host(b)[at]):.8f}"
+        f"Location of {worst}error: {at}, {names[0]}={float(np.asarray(a)[at]):.8f}, "
+        f"{names[1]}={float(np.asarray(b)[at]):.8f}"
     )
 
 
@@ -82,7 +78,7 @@ def almost_equal(
     if not use_broadcast:
         checkShapes(a, b)
     rtol, atol = get_tols(a, b, rtol, atol)
-    return bool(np.allclose(_host(a), _host(b), rtol=rtol, atol=atol, equal_nan=equal_nan))
+    return bool(np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan))
 
 
 def assert_almost_equal(
@@ -110,18 +106,19 @@ def assert_almost_equal(
     if almost_equal(a, b, rtol, atol, equal_nan, use_broadcast):
         return
     rtol, atol = get_tols(a, b, rtol, atol)
-    raise AssertionError(_message(_host(a), _host(b), rtol, atol, names, equal_nan, mismatches))
+    raise AssertionError(_message(a, b, rtol, atol, names, equal_nan, mismatches))
 
 
 def _message(
-    a: np.ndarray,
-    b: np.ndarray,
+    a: Any,
+    b: Any,
     rtol: float,
     atol: float,
     names: Sequence[str],
     equal_nan: bool,
     mismatches: tuple[int, int],
 ) -> str:
+    a, b = np.asarray(a), np.asarray(b)
     left, right = np.broadcast_arrays(a, b)
     wrong = ~np.isclose(left, right, rtol=rtol, atol=atol, equal_nan=equal_nan)
     # NaN ranks as the largest error.
@@ -162,10 +159,9 @@ def assert_almost_equal_with_err(
 ) -> None:
     """`assert_almost_equal` that allows a fraction ``etol`` of wrong elements."""
     rtol, atol = get_tols(a, b, rtol, atol)
-    left, right = _host(a), _host(b)
-    wrong = ~np.isclose(left, right, rtol=rtol, atol=atol, equal_nan=equal_nan)
+    wrong = ~np.isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
     if wrong.mean() > get_etol(etol):
-        raise AssertionError(_message(left, right, rtol, atol, names, equal_nan, mismatches))
+        raise AssertionError(_message(a, b, rtol, atol, names, equal_nan, mismatches))
 
 
 def assert_almost_equal_ignore_nan(
@@ -186,7 +182,7 @@ def almost_equal_ignore_nan(a: Any, b: Any, rtol: Tolerance = None, atol: Tolera
 
 def _without_nan(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
     """Both with 0 in the places where one is NaN."""
-    left, right = _host(a).copy(), _host(b).copy()
+    left, right = np.asarray(a).copy(), np.asarray(b).copy()
     nan = np.isnan(left) | np.isnan(right)
     left[nan] = right[nan] = 0
     return left, right

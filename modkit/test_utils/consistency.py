@@ -98,8 +98,7 @@ def _sample_arguments(
     values = {}
     for name, handle in executor.arg_dict.items():
         if name in given:
-            value = given[name]
-            values[name] = value.asnumpy() if isinstance(value, NDArray) else np.asarray(value)
+            values[name] = np.asarray(given[name])
         elif uniform:
             values[name] = draw.uniform(-0.92 * scale, 0.92 * scale, handle.shape).astype(dtype)
         else:

@@ -98,9 +98,7 @@ def numeric_grad(
         dtype: element type of the arguments.
     """
     values = {
-        name: (v.asnumpy() if isinstance(v, NDArray) else np.asarray(v)).astype(
-            v.dtype if isinstance(v, NDArray) else np.dtype(dtype_name(dtype))
-        )
+        name: np.asarray(v, v.dtype if isinstance(v, NDArray) else dtype_name(dtype))
         for name, v in location.items()
     }
     for name, value in values.items():

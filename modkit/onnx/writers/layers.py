@@ -9,6 +9,7 @@ import numpy as np
 from modkit.onnx.draft import Call, Sizes, ints
 from modkit.onnx.writers.reductions import total
 from modkit.onnx.writers.table import writes
+from modkit.ops.nn.adaptive_pooling import averages
 
 _ACTIVATIONS = {
     "relu": "Relu", "sigmoid": "Sigmoid", "tanh": "Tanh", "softrelu": "Softplus",
@@ -312,18 +313,9 @@ def _adaptive_pooling(call: Call) -> str:
     if rows == columns == 1:
         return call.emit("GlobalAveragePool", call.x)
     height, width = call.static(call.inputs[0], 2, 3)
-    left = _means(height, rows or 1).astype(call.dtype)
-    right = _means(width, columns or 1).T.astype(call.dtype)
+    left = averages(height, rows or 1).astype(call.dtype)
+    right = averages(width, columns or 1).T.astype(call.dtype)
     return call.emit("MatMul", call.emit("MatMul", left, call.x), right)
-
-
-def _means(size: int, parts: int) -> np.ndarray:
-    """The matrix whose product with ``size`` numbers are the means of ``parts`` ranges."""
-    found = np.zeros((parts, size))
-    for i in range(parts):
-        start, end = i * size // parts, -(-(i + 1) * size // parts)
-        found[i, start:end] = 1 / (end - start)
-    return found
 
 
 @writes("ROIPooling")

@@ -12,7 +12,7 @@ from modkit.ops.nn.bilinear_resize import check_images, resample
 from modkit.ops.registry import Shape, op
 
 
-def _averages(size: int, count: int) -> np.ndarray:
+def averages(size: int, count: int) -> np.ndarray:
     """Weights of ``size`` positions in ``count`` means over equal, maybe overlapping ranges."""
     weights = np.zeros((count, size))
     for i in range(count):
@@ -49,4 +49,4 @@ def adaptive_avg_pooling(data: jax.Array, *, output_size: Shape = ()) -> jax.Arr
         )
     if not all(data.shape[2:]):  # means of no pixels
         return jnp.full((*data.shape[:2], sizes[0], sizes[-1]), np.nan, data.dtype)
-    return resample(data, _averages(data.shape[2], sizes[0]), _averages(data.shape[3], sizes[-1]))
+    return resample(data, averages(data.shape[2], sizes[0]), averages(data.shape[3], sizes[-1]))

@@ -23,6 +23,7 @@ from modkit.ops.quantized.levels import (
     rounded,
     values,
     width,
+    with_ranges,
 )
 from modkit.ops.registry import Attrs, Shape, op
 
@@ -54,11 +55,7 @@ def _calibrated(
 
 
 def _floats_to_levels(ins: Sequence[str | None], attrs: Attrs) -> Inferred:
-    return ["float32"] * len(ins), [_type_from(attrs), "float32", "float32"]
-
-
-def _sums_to_levels(ins: Sequence[str | None], attrs: Attrs) -> Inferred:
-    return ["int32", "float32", "float32"], [_type_from(attrs), "float32", "float32"]
+    return with_ranges(ins, [], _type_from(attrs))
 
 
 @op(
@@ -174,7 +171,7 @@ def dequantize(
     precision="float32",
     params=_range_params,
     outputs=_THREE,
-    dtypes=_sums_to_levels,
+    dtypes=lambda ins, attrs: with_ranges(ins, ["int32"], _type_from(attrs)),
     hint="requantize",
 )
 def requantize(

@@ -23,19 +23,15 @@ from modkit.ops.quantized.levels import (
     rounded,
     values,
     width,
+    with_ranges,
 )
 from modkit.ops.registry import Attrs, Shape
 
 
-def _calibrated(attrs: Attrs) -> bool:
-    return is_calibrated(attrs["min_calib_range"], attrs["max_calib_range"])
-
-
 def _types(ins: Sequence[str | None], attrs: Attrs) -> Inferred:
-    given = [ins[0], ins[1], *["float32"] * 4]
-    if attrs.get("enable_float_output"):
-        return given, ["float32"]
-    return given, ["int8" if _calibrated(attrs) else "int32", "float32", "float32"]
+    calibrated = is_calibrated(attrs["min_calib_range"], attrs["max_calib_range"])
+    given, made = with_ranges(ins, list(ins[:2]), "int8" if calibrated else "int32")
+    return given, ["float32"] if attrs.get("enable_float_output") else made
 
 
 def _params(data: Shape, **attrs: Any) -> dict[str, Shape]:
@@ -50,7 +46,7 @@ def _check(operator: str, lhs: jax.Array, rhs: jax.Array) -> None:
 
 
 @quantized("quantized_elemwise_add", params=_params, differentiable=False, dtypes=_types)
-def quantized_elemwise_add(
+def quantized_elemwise_add(  # noqa: D417 - ends of ranges are on one line
     lhs: jax.Array,
     rhs: jax.Array,
     lhs_min: jax.Array,
@@ -66,10 +62,7 @@ def quantized_elemwise_add(
     Args:
         lhs: levels, int8 or uint8.
         rhs: levels, int8 or uint8.
-        lhs_min: lower end of the range of ``lhs``; the others likewise.
-        lhs_max: its upper end.
-        rhs_min: of ``rhs``.
-        rhs_max: of ``rhs``.
+        lhs_min, lhs_max, rhs_min, rhs_max: ends of their ranges.
         min_calib_range: lower end of the result's range.
         max_calib_range: its upper end.
 
@@ -100,7 +93,7 @@ def quantized_elemwise_add(
     outputs=lambda attrs: QUANTIZED[:1] if attrs["enable_float_output"] else QUANTIZED,
     dtypes=_types,
 )
-def quantized_elemwise_mul(
+def quantized_elemwise_mul(  # noqa: D417 - ends of ranges are on one line
     lhs: jax.Array,
     rhs: jax.Array,
     lhs_min: jax.Array,
@@ -117,10 +110,7 @@ def quantized_elemwise_mul(
     Args:
         lhs: levels, int8.
         rhs: levels, int8.
-        lhs_min: lower end of the range of ``lhs``; the others likewise.
-        lhs_max: its upper end.
-        rhs_min: of ``rhs``.
-        rhs_max: of ``rhs``.
+        lhs_min, lhs_max, rhs_min, rhs_max: ends of their ranges.
         min_calib_range: lower end of the result's range.
         max_calib_range: its upper end.
         enable_float_output: the result is float32, and its range is no output.
@@ -159,8 +149,7 @@ def _joined_types(ins: Sequence[str | None], attrs: Attrs) -> Inferred:
     count = attrs["num_args"]
     found = list(ins[:count])
     joined = "uint8" if all(t == "uint8" for t in found) else "int8"
-    given = [*found, *["float32"] * (2 * count)]
-    return given, [None if None in found else joined, "float32", "float32"]
+    return with_ranges(ins, found, None if None in found else joined)
 
 
 @quantized("quantized_concat", variadic="num_args", names=_joined_names, dtypes=_joined_types)

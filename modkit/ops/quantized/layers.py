@@ -22,12 +22,13 @@ from modkit.ops.quantized.levels import (
     rounded,
     values,
     width,
+    with_ranges,
 )
 from modkit.ops.registry import Attrs, DType, Shape, Size
 
 
 def _same_type(ins: Sequence[str | None], _attrs: Attrs) -> Inferred:
-    return [ins[0], "float32", "float32"], [ins[0], "float32", "float32"]
+    return with_ranges(ins, [ins[0]], ins[0])
 
 
 def _range_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
@@ -50,15 +51,10 @@ def quantized_pooling(  # noqa: D417 - the settings
         data: levels, int8 or uint8.
         min_data: lower end of the data's range.
         max_data: its upper end.
-        kernel: sizes of the window.
         pool_type: ``"max"`` or ``"avg"``.
-        global_pool: one window over all of space.
-        pooling_convention: how sizes are rounded.
-        stride: steps, default 1 each.
-        pad: padded positions on both sides, default 0 each.
+        kernel, global_pool, pooling_convention, stride, pad, count_include_pad, layout: see
+            `Pooling`.
         p_value: of ``lp``, which 8 bits do not have.
-        count_include_pad: whether padding counts in a mean; it does by default.
-        layout: axes of the data, default channels first.
 
     Shapes:
         data: (N, C, *space), or as ``layout`` says.
@@ -139,10 +135,6 @@ def quantized_act(
     return jnp.maximum(data, 0), *jax.lax.stop_gradient((min_data, max_data))
 
 
-def _norm_types(ins: Sequence[str | None], _attrs: Attrs) -> Inferred:
-    return [ins[0], *["float32"] * (len(ins) - 1)], ["int8", "float32", "float32"]
-
-
 def _norm_params(data: Shape, *, axis: int, **attrs: Any) -> dict[str, Shape]:
     each = dict.fromkeys(("gamma", "beta", "moving_mean", "moving_var"), (data[axis],))
     return {**each, "min_data": (1,), "max_data": (1,)}
@@ -152,7 +144,7 @@ def _norm_params(data: Shape, *, axis: int, **attrs: Any) -> dict[str, Shape]:
     "quantized_batch_norm",
     params=_norm_params,
     aux=("moving_mean", "moving_var"),
-    dtypes=_norm_types,
+    dtypes=lambda ins, _attrs: with_ranges(ins, [ins[0]], "int8"),
     inert={
         "momentum": (float, 0.9, "fix_gamma"),
         "use_global_stats": (bool, False, "axis"),
@@ -222,10 +214,6 @@ def quantized_batch_norm(
     return (levels, *ends(min_calib_range, max_calib_range)), {}
 
 
-def _embedding_types(ins: Sequence[str | None], _attrs: Attrs) -> Inferred:
-    return [ins[0], "int8", "float32", "float32"], ["int8", "float32", "float32"]
-
-
 def _embedding_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
     table = (attrs["input_dim"], attrs["output_dim"])
     return {"weight": table, "min_weight": (1,), "max_weight": (1,)}
@@ -234,7 +222,7 @@ def _embedding_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
 @quantized(
     "quantized_embedding",
     params=_embedding_params,
-    dtypes=_embedding_types,
+    dtypes=lambda ins, _attrs: with_ranges(ins, [ins[0], "int8"], "int8"),
     inert={"dtype": (DType, "float32"), "sparse_grad": (bool, False)},
 )
 def quantized_embedding(

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import DTypeError, ParameterError, ShapeError
+from modkit.ops.dtype_inference import Inferred
 from modkit.ops.registry import Declared, op
 
 HALF = {"int8": 127.5, "uint8": 255.5}
@@ -39,6 +40,11 @@ def quantized(
     """`op` of the name ``_contrib_<name>``, with a range among its outputs."""
     fields = {"outputs": QUANTIZED, **fields}
     return op(f"_contrib_{name}", precision="float32", hint=name, **fields)
+
+
+def with_ranges(ins: Sequence[Any], given: list[str | None], made: str | None) -> Inferred:
+    """Types of inputs and outputs, of which the ends of ranges, the last ones, are float32."""
+    return [*given, *["float32"] * (len(ins) - len(given))], [made, "float32", "float32"]
 
 
 def width(low: Any, high: Any) -> jax.Array:

@@ -30,6 +30,7 @@ from modkit.ops.quantized.levels import (
     ends,
     quantized,
     width,
+    with_ranges,
 )
 from modkit.ops.registry import Attrs, Shape, Size
 
@@ -38,9 +39,7 @@ _EXACT = 2**24
 
 
 def _types(ins: Sequence[str | None], attrs: Attrs) -> Inferred:
-    tensors = 2 if attrs["no_bias"] else 3
-    eight: list[str | None] = [ins[0], *["int8"] * (tensors - 1)]
-    return eight + ["float32"] * (2 * tensors), ["int32", "float32", "float32"]
+    return with_ranges(ins, [ins[0], *["int8"] * (1 if attrs["no_bias"] else 2)], "int32")
 
 
 _WITH_BIAS: dict[str, Callable[[Mapping[str, Any]], bool]] = dict.fromkeys(
@@ -128,7 +127,7 @@ def _conv_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
     dtypes=_types,
     inert=INERT,
 )
-def quantized_conv(  # noqa: D417 - the settings
+def quantized_conv(  # noqa: D417 - ends of ranges are on one line, and the settings
     data: jax.Array,
     weight: jax.Array,
     bias: jax.Array | None = None,
@@ -146,20 +145,9 @@ def quantized_conv(  # noqa: D417 - the settings
         data: levels, int8 or uint8.
         weight: levels, int8.
         bias: levels, int8; absent with ``no_bias``.
-        min_data: lower end of the data's range; the others likewise.
-        max_data: its upper end.
-        min_weight: of the weight.
-        max_weight: of the weight.
-        min_bias: of the bias; absent with ``no_bias``.
-        max_bias: of the bias; absent with ``no_bias``.
-        kernel: sizes, as in Convolution.
-        stride: steps, default 1 each.
-        dilate: distances of the kernel taps, default 1 each.
-        pad: zeros on both sides, default 0 each.
-        num_filter: output channels.
-        num_group: groups of channels that do not see each other.
-        no_bias: there is no bias.
-        layout: channels first, the default.
+        min_data, max_data, min_weight, max_weight, min_bias, max_bias: ends of their ranges.
+        kernel, stride, dilate, pad, num_filter, num_group, no_bias, layout: see `Convolution`;
+            channels come first.
 
     Shapes:
         data: (N, C, *space).
@@ -202,7 +190,7 @@ def _dense_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
 @quantized(
     "quantized_fully_connected", costly=True, params=_dense_params, when=_WITH_BIAS, dtypes=_types
 )
-def quantized_fully_connected(
+def quantized_fully_connected(  # noqa: D417 - ends of ranges are on one line
     data: jax.Array,
     weight: jax.Array,
     bias: jax.Array | None = None,
@@ -223,12 +211,7 @@ def quantized_fully_connected(
         data: levels, int8 or uint8.
         weight: levels, int8.
         bias: levels, int8; absent with ``no_bias``.
-        min_data: lower end of the data's range; the others likewise.
-        max_data: its upper end.
-        min_weight: of the weight.
-        max_weight: of the weight.
-        min_bias: of the bias; absent with ``no_bias``.
-        max_bias: of the bias; absent with ``no_bias``.
+        min_data, max_data, min_weight, max_weight, min_bias, max_bias: ends of their ranges.
         num_hidden: outputs.
         no_bias: there is no bias.
         flatten: rows of the data are all its axes but the first; else its last axis.
