@@ -81,10 +81,6 @@ def kind_by_ending(path: PathLike) -> str:
     return ending[1:]
 
 
-def _numbered(names: list[str]) -> bool:
-    return names == [f"arr_{i}" for i in range(len(names))]
-
-
 @contextlib.contextmanager
 def _open_params(path: str) -> Iterator[list[Stored]]:
     with FileWindow(path) as window:
@@ -107,7 +103,8 @@ def _write_params(path: str, arrays: dict[str, np.ndarray]) -> None:
     known = DTYPE_CODES.values()
     _refuse(path, arrays, lambda dtype: dtype.name in known, f"expected {', '.join(known)}")
     names = list(arrays)
-    save_list(path, [] if _numbered(names) else names, list(arrays.values()))
+    numbered = names == [f"arr_{i}" for i in range(len(names))]
+    save_list(path, [] if numbered else names, list(arrays.values()))
 
 
 def _refuse(

@@ -82,20 +82,10 @@ def _ufunc_helper(
     )
 
 
-def _copyto(src: NDArray, out: NDArray) -> NDArray:
-    """Write one array into another."""
-    return src.copyto(out)
-
-
 def _set_value(src: float, out: NDArray) -> NDArray:
     """Write a number into all of an array."""
     out[:] = src
     return out
-
-
-def _onehot_encode(lhs: NDArray, rhs: NDArray, out: NDArray) -> NDArray:
-    """Write one-hot rows into ``out``; ``rhs`` is the array that has their length."""
-    return modkit.nd.onehot_encode(lhs, out)
 
 
 def _has_instance(data: Sequence[tuple[str, Any]], dtype: type | tuple[type, ...]) -> bool:
@@ -201,7 +191,8 @@ ADDED: dict[str, Mapping[str, Any]] = {
         "_internal": modkit.nd._internal,
     },
     "modkit.ndarray._internal": {
-        f.__name__: f for f in (_copyto, _set_value, _onehot_encode)
+        "_copyto": lambda src, out: src.copyto(out), "_set_value": _set_value,
+        "_onehot_encode": lambda lhs, rhs, out: modkit.nd.onehot_encode(lhs, out),
     },
     "modkit.symbol.symbol": {
         **_public(modkit.sym), **CODES, **_BASE, "SymbolBase": Symbol, "AttrScope": AttrScope,

@@ -36,12 +36,6 @@ def avals_of(
 ) -> GraphAvals:
     """Infer all shapes and types from those of the inputs; undetermined types are float32.
 
-    Args:
-        symbol: the graph.
-        shapes: by input name.
-        types: by input name.
-        where: name of the caller, for errors.
-
     Raises:
         ShapeError: the shapes break a rule of an operator, or leave others undetermined.
     """

@@ -27,7 +27,9 @@ def dot(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         return columns_dot(a, other) if left else dense(_product(a, other), a)
     if a.stype == CSR and b.stype == ROWS and b.ndim == 2 and not right:
         _check(a, b, a.shape[0 if left else 1], b.shape[0])
-        return _rows_dot(a, b) if left else dense(_product(*_common(a, b)), a)
+        if left:
+            return columns_dot(rows_of(a, b._places[0]), b._values)
+        return dense(_product(*_common(a, b)), a)
     if a.stype == DENSE and b.stype == CSR and a.ndim == 2:
         other = host(a) if left else host(a).T
         _check(a, b, other.shape[0], b.shape[1 if right else 0])
@@ -59,11 +61,6 @@ def columns_dot(a: CSRNDArray, b: np.ndarray) -> RowSparseNDArray:
     small = a._like(a._values, (a._places[0], at), (a.shape[0], len(columns)))
     values = _product(small, b, transposed=True)
     return RowSparseNDArray(values, (columns,), (a.shape[1], *b.shape[1:]), a._ctx)
-
-
-def _rows_dot(a: CSRNDArray, b: RowSparseNDArray) -> RowSparseNDArray:
-    """``aᵀ b`` by the rows of ``a`` that meet stored rows of ``b``."""
-    return columns_dot(rows_of(a, b._places[0]), b._values)
 
 
 def _common(a: CSRNDArray, b: RowSparseNDArray) -> tuple[CSRNDArray, np.ndarray]:

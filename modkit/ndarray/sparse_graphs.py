@@ -137,7 +137,8 @@ def _samples(
         vertices, layers, edges = _sample(op, graph, firsts, (hops, most, room), draws)
         counted = np.append(_padded(vertices, room), len(vertices)).astype(PLACES)
         of_weights = [] if weights is None else [dense(_padded(weights[vertices], room), graph)]
-        rows = np.searchsorted(vertices, _row_of(graph, edges))
+        row_of_edges = np.searchsorted(graph._places[0], edges, side="right") - 1
+        rows = np.searchsorted(vertices, row_of_edges)
         places = starts(rows, room), graph._places[1][edges]
         part = graph._like(graph._values[edges], places, (room, graph.shape[1]))
         samples.append(
@@ -153,15 +154,7 @@ def _sample(
     bounds: tuple[int, int, int],
     draws: Callable[[np.ndarray], np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Increasing vertices, their layers, and the positions of the drawn edges, increasing.
-
-    Args:
-        op: for messages.
-        graph: all edges.
-        seeds: the first layer.
-        bounds: hops, neighbours of a vertex, vertices.
-        draws: random numbers for edges to these columns; the smallest of a row are drawn.
-    """
+    """Increasing vertices, their layers, and the positions of the drawn edges, increasing."""
     hops, most, room = bounds
     layer = seeds[_firsts(seeds)]
     if len(layer) > room:
@@ -212,11 +205,6 @@ def _drawn(
     order = np.lexsort((draws(columns[at]), rows))
     kept = np.sort(order[np.arange(len(at)) - np.repeat(ends - counts, counts) < most])
     return at[kept], rows[kept]
-
-
-def _row_of(graph: CSRNDArray, edges: np.ndarray) -> np.ndarray:
-    """The rows of stored elements, by position."""
-    return np.searchsorted(graph._places[0], edges, side="right") - 1
 
 
 def _firsts(numbers: np.ndarray) -> np.ndarray:

@@ -39,14 +39,7 @@ class RowSource(Protocol):
 
 
 class RowSparseView(RowSparseNDArray):
-    """A row-sparse array whose rows lie elsewhere, such as a gradient of a module.
-
-    Args:
-        source: the rows.
-        shape: of the whole array.
-        dtype: element type.
-        ctx: the device.
-    """
+    """A row-sparse array whose rows lie elsewhere, such as a gradient of a module."""
 
     __slots__ = ("_dtype", "_source")
 
@@ -101,12 +94,7 @@ def view_of(cell: AnyCell, ctx: Context, stype: str) -> NDArray:
 
 
 class CSRView(CSRNDArray):
-    """A csr array of those elements of a dense one that are not 0.
-
-    Args:
-        cell: the dense array.
-        ctx: the device.
-    """
+    """A csr array of those elements of a dense one that are not 0."""
 
     __slots__ = ("_converted", "_whole")
 

@@ -33,12 +33,7 @@ class Value(NamedTuple):
 
 
 class Draft:
-    """Nodes and constants of an ONNX graph, in the order of their definition.
-
-    Attributes:
-        nodes: the nodes.
-        constants: initializers by name.
-    """
+    """Nodes and constants of an ONNX graph, in the order of their definition."""
 
     def __init__(self) -> None:
         self.helper = onnx_module("onnx.helper", "export_model")

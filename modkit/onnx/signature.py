@@ -39,13 +39,7 @@ def signature_of(
 ) -> Signature:
     """The signature of a graph, from the arguments of `export_model`.
 
-    Args:
-        graph: the graph.
-        nodes: those of its nodes that are written.
-        given: ``params``.
-        shapes: ``in_shapes``.
-        types: ``in_types``.
-        dynamic: ``dynamic_input_shapes``; ``()`` makes the first axis of each input dynamic.
+    ``dynamic`` is ``dynamic_input_shapes``; ``()`` makes the first axis of each input dynamic.
 
     Raises:
         ParameterError: shapes or types do not belong to the inputs.

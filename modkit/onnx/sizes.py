@@ -31,14 +31,6 @@ def size_of(graph: Any, node: Any) -> list[Size] | None:
     return _FOLLOWED[node.op_type](node, vectors)
 
 
-def _concat(node: Any, vectors: list[list[Size]]) -> list[Size]:
-    return [size for vector in vectors for size in vector]
-
-
-def _gather(node: Any, vectors: list[list[Size]]) -> list[Size]:
-    return [vectors[0][i] for i in vectors[1] if isinstance(i, int)]
-
-
 def _slice(node: Any, vectors: list[list[Size]]) -> list[Size] | None:
     if len(vectors) == 1:
         bounds: list[Any] = [node.attr("starts")[0], node.attr("ends")[0]]
@@ -100,7 +92,9 @@ _ARITHMETIC: dict[str, tuple[Callable[[int, int], int], str, int]] = {
 }  # fmt: skip
 
 _FOLLOWED = {
-    "Concat": _concat, "Gather": _gather, "Slice": _slice, "Unsqueeze": _same, "Squeeze": _same,
+    "Concat": lambda _, vectors: [size for vector in vectors for size in vector],
+    "Gather": lambda _, vectors: [vectors[0][i] for i in vectors[1] if isinstance(i, int)],
+    "Slice": _slice, "Unsqueeze": _same, "Squeeze": _same,
     "Cast": _same, "Identity": _same, "Reshape": _same, "ReduceProd": _product, "Equal": _equal,
     "Where": _where, **dict.fromkeys(_ARITHMETIC, _arithmetic),
 }  # fmt: skip

@@ -311,12 +311,10 @@ def raised_by_callback(error: Exception) -> Exception | None:
     return _raised.pop(found.group(), None) if found else None
 
 
-def _is_news(record: logging.LogRecord) -> bool:
-    """False for the log record of JAX about an exception of a user's operator, which is raised."""
-    return not (record.exc_info and isinstance(record.exc_info[1], CallbackError))
-
-
-logging.getLogger(io_callback.__module__).addFilter(_is_news)
+# Without JAX's log record of an exception of a user's operator, which is raised.
+logging.getLogger(io_callback.__module__).addFilter(
+    lambda record: not (record.exc_info and isinstance(record.exc_info[1], CallbackError))
+)
 
 
 def _host(arrays: Sequence[Any]) -> Host:

@@ -43,35 +43,14 @@ def result(op: Op, stypes: Sequence[str], attrs: Attrs) -> str:
     return rule(stypes, attrs) if rule else DENSE
 
 
-def _clip(stypes: Sequence[str], attrs: Attrs) -> str:
-    return stypes[0] if attrs["a_min"] <= 0 <= attrs["a_max"] else DENSE
-
-
-def _sum(stypes: Sequence[str], _attrs: Attrs) -> str:
-    """Of arrays that are alike."""
-    return stypes[0] if len(set(stypes)) == 1 else DENSE
-
-
 def _product(stypes: Sequence[str], _attrs: Attrs) -> str:
     """Of arrays that are alike, or of a sparse and a dense one."""
     kinds = set(stypes) - {DENSE}
     return kinds.pop() if len(kinds) == 1 else DENSE
 
 
-def _scatter_div(stypes: Sequence[str], _attrs: Attrs) -> str:
-    return ROWS if stypes[0] == ROWS else DENSE
-
-
 def _times_row(stypes: Sequence[str], _attrs: Attrs) -> str:
     return CSR if list(stypes) == [CSR, DENSE] else DENSE
-
-
-def _add_n(stypes: Sequence[str], _attrs: Attrs) -> str:
-    return ROWS if set(stypes) == {ROWS} else DENSE
-
-
-def _concat(stypes: Sequence[str], attrs: Attrs) -> str:
-    return CSR if set(stypes) == {CSR} and attrs["dim"] == 0 else DENSE
 
 
 def _if_csr(stypes: Sequence[str], _attrs: Attrs) -> str:
@@ -81,10 +60,6 @@ def _if_csr(stypes: Sequence[str], _attrs: Attrs) -> str:
 def _slice(stypes: Sequence[str], attrs: Attrs) -> str:
     plain = tuple(attrs["step"] or ()) in ((), (None,), (1,))
     return CSR if stypes[0] == CSR and plain else DENSE
-
-
-def _take(stypes: Sequence[str], attrs: Attrs) -> str:
-    return CSR if stypes[0] == CSR and attrs["axis"] == 0 else DENSE
 
 
 def _square_sum(stypes: Sequence[str], attrs: Attrs) -> str:
@@ -125,16 +100,16 @@ SPARSE_FROM_DENSE = ("cast_storage", "dot", "_sparse_retain")
 """Operators whose results may be sparse though all inputs are dense."""
 
 _RULES: dict[str, StypeRule] = {
-    "clip": _clip,
-    **dict.fromkeys(ALIKE, _sum),
+    "clip": lambda stypes, attrs: stypes[0] if attrs["a_min"] <= 0 <= attrs["a_max"] else DENSE,
+    **dict.fromkeys(ALIKE, lambda stypes, _: stypes[0] if len(set(stypes)) == 1 else DENSE),
     "elemwise_mul": _product,
-    "_scatter_elemwise_div": _scatter_div,
+    "_scatter_elemwise_div": lambda stypes, _: ROWS if stypes[0] == ROWS else DENSE,
     "broadcast_mul": _times_row,
     "broadcast_div": _times_row,
-    "add_n": _add_n,
-    "Concat": _concat,
+    "add_n": lambda stypes, _: ROWS if set(stypes) == {ROWS} else DENSE,
+    "Concat": lambda stypes, attrs: CSR if set(stypes) == {CSR} and attrs["dim"] == 0 else DENSE,
     "slice": _slice,
-    "take": _take,
+    "take": lambda stypes, attrs: CSR if stypes[0] == CSR and attrs["axis"] == 0 else DENSE,
     "dot": _dot,
     "_square_sum": _square_sum,
     "_contrib_quadratic": lambda stypes, attrs: DENSE if attrs["c"] else _if_csr(stypes, attrs),

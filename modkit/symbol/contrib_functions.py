@@ -16,9 +16,6 @@ def rand_zipfian(
     return zipfian(_FUNCTIONS["uniform"], true_classes, num_sampled, range_max)
 
 
-def _scale(rescale_grad: Symbol | float, weight: Symbol) -> Symbol:
-    """The gradient's scale as a symbol."""
-    return rescale_grad if isinstance(rescale_grad, Symbol) else full((1,), rescale_grad)
-
-
-adamw_update, mp_adamw_update = adamw_functions(invoke, _scale)
+adamw_update, mp_adamw_update = adamw_functions(
+    invoke, lambda scale, _: scale if isinstance(scale, Symbol) else full((1,), scale)
+)

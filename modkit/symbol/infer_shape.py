@@ -51,7 +51,7 @@ def infer_type(
         facts = infer_dtypes(graph, known)
     except DTypeError as error:
         raise DTypeError(f"infer_type: {error}. Given: {known or 'nothing'}") from error
-    return _decided("type", graph, facts, _as_type, bool, "", partial)
+    return _decided("type", graph, facts, lambda n: n and jnp.dtype(n).type, bool, "", partial)
 
 
 def _decided(
@@ -114,7 +114,3 @@ def _as_dtype(name: str, dtype: Any) -> str:
         return dtype_name(dtype)
     except DTypeError as error:
         raise ParameterError(f"infer_type: {name!r}: {error}") from error
-
-
-def _as_type(name: str | None) -> Any:
-    return None if name is None else jnp.dtype(name).type

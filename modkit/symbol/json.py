@@ -20,12 +20,7 @@ from modkit.util import is_np_shape
 
 
 def dumps(graph: Graph, *, remove_amp_cast: bool = True) -> str:
-    """The graph as text, as MXNet 1.9.1 writes it.
-
-    Args:
-        graph: what to write.
-        remove_amp_cast: leave out ``amp_cast`` nodes.
-    """
+    """The graph as text, as MXNet 1.9.1 writes it."""
     if remove_amp_cast:
         graph = _without_casts(graph)
     attrs = {"is_np_shape": '["int", 1]'} if is_np_shape() else {}

@@ -43,13 +43,7 @@ RowSource = Factor | Lookups
 
 
 def rows_read(steps: Sequence[Any], source: RowSource, values: Mapping[str, Any]) -> Any:
-    """The factor of a weight, or all row numbers that a graph looks up in it.
-
-    Args:
-        steps: the nodes of the graph.
-        source: of the weight.
-        values: variables by name.
-    """
+    """The factor of a weight, or all row numbers that a graph looks up in it."""
     if isinstance(source, Factor):
         return values[source.name]
     known: dict[int, Sequence[Any]] = {}

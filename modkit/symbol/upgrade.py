@@ -39,11 +39,6 @@ class StoredNode(NamedTuple):
 def upgrade(draft: StoredNode, inputs: Sequence[Entry], version: int) -> Node:
     """The node that a draft means.
 
-    Args:
-        draft: from the file.
-        inputs: its inputs, upgraded.
-        version: of the file, such as 10901.
-
     Raises:
         FileFormatError: wrong number of inputs.
         ParameterError: an attribute that the operator does not take.
@@ -102,11 +97,6 @@ _MOST_OUTPUTS = 2**16
 @functools.lru_cache(maxsize=16384)
 def _input_names(op: Op, attrs: tuple[tuple[str, str], ...], count: int) -> Sequence[str]:
     """Names of the inputs of a node whose attributes are read and checked.
-
-    Args:
-        op: its operator.
-        attrs: its attributes.
-        count: how many inputs it has in the file.
 
     Raises:
         ParameterError: an attribute that the operator does not take, or a number of inputs or

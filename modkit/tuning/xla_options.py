@@ -143,17 +143,13 @@ def _by_kind(choice: Choice, text: str) -> dict[str, str]:
         return choice.convolutions | kept
     if _CONVOLUTION in text or not all(operation in text for operation in _SOFTMAX):
         return kept
-    return (choice.softmax if _largest_in_products(text) >= _LARGE else choice.small) | kept
+    largest = max(_elements(" ".join(_PRODUCT.findall(text))), default=0)
+    return (choice.softmax if largest >= _LARGE else choice.small) | kept
 
 
 def _elements(text: str) -> list[int]:
     """Numbers of elements of the arrays in a text."""
     return [math.prod(map(int, sizes.split("x")[:-1])) for sizes in _SIZES.findall(text)]
-
-
-def _largest_in_products(text: str) -> int:
-    """Number of elements of the largest operand or result of a matrix product."""
-    return max(_elements(" ".join(_PRODUCT.findall(text))), default=0)
 
 
 def _mean_elements(text: str) -> float:

@@ -131,10 +131,7 @@ def _conv_transpose(node: OnnxNode) -> Symbol:
 def _cuts(node: OnnxNode, reach: list[int], strides: list[int]) -> tuple[list[int], list[int]]:
     """Elements that a transposed convolution loses at the starts and ends of the axes.
 
-    Args:
-        node: the node.
-        reach: along each axis, elements that one element of the input reaches.
-        strides: the strides.
+    ``reach`` is how far one element of the input reaches along each axis.
     """
     count, how, wanted = len(reach), node.attr("auto_pad", "NOTSET"), node.attr("output_shape")
     if not wanted and not how.startswith("SAME"):

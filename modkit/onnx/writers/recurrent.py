@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from modkit.onnx.correspondence import GATES, reordered
-from modkit.onnx.draft import Call, Value, ints
+from modkit.onnx.draft import Call, ints
 from modkit.onnx.writers.table import writes
 
 _OPERATORS = {"lstm": "LSTM", "gru": "GRU", "rnn_relu": "RNN", "rnn_tanh": "RNN"}
@@ -26,8 +26,8 @@ def _rnn(call: Call) -> str | list[str]:
     steps, batch = call.shape[:2]
     x, ends = call.x, []
     for layer, weights in enumerate(_weights(call, directions)):
-        rows = slice(layer * directions, (layer + 1) * directions)
-        before = [_rows(call, state, rows) for state in states]
+        rows = [ints([layer * directions]), ints([(layer + 1) * directions]), ints([0])]
+        before = [call.emit("Slice", state.name, *rows) for state in states]
         length = call.cast(lengths.name, "int32") if lengths else ""
         made = call.emit_many(op_type, (x, *weights, length, *before), len(states) + 1, **attrs)
         ends.append(made[1:])
@@ -50,11 +50,6 @@ def _attrs(call: Call, op_type: str, directions: int) -> dict[str, object]:
     if call.mode == "rnn_relu":
         attrs["activations"] = ["Relu"] * directions
     return attrs
-
-
-def _rows(call: Call, value: Value, rows: slice) -> str:
-    """The state of one layer."""
-    return call.emit("Slice", value.name, ints([rows.start]), ints([rows.stop]), ints([0]))
 
 
 def _weights(call: Call, directions: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:

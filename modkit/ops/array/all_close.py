@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
 
 from modkit.ops.partial_shapes import common
-from modkit.ops.registry import Attrs, Traced, op
-
-
-def _dtypes(ins: Sequence[str | None], _attrs: Attrs) -> Any:
-    return [ins[0] or ins[1]] * 2, ["uint8"]
+from modkit.ops.registry import Traced, op
 
 
 @op(
     "_contrib_allclose",
     precision="float32",
     partial=lambda ins, outs, attrs: ([common("b", ins)] * 2, list(outs)),
-    dtypes=_dtypes,
+    dtypes=lambda ins, _attrs: ([ins[0] or ins[1]] * 2, ["uint8"]),
     differentiable=False,
 )
 def allclose(

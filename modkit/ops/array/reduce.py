@@ -15,7 +15,7 @@ from modkit.interpreter.reverse import CustomJvp
 from modkit.ops.dtype_inference import float32_result
 from modkit.ops.elementwise.arithmetic import convert, in_float, is_whole, refuse_bool
 from modkit.ops.elementwise.unary import magnitude
-from modkit.ops.registry import Attrs, Axes, op
+from modkit.ops.registry import Axes, op
 
 
 def reduced_axes(name: str, ndim: int, axis: Axes | None, exclude: bool = False) -> Axes:
@@ -72,14 +72,6 @@ def _without_nan(x: Any, value: int) -> Any:
     return x if is_whole(x.dtype) else jnp.where(jnp.isnan(x), value, x)
 
 
-def _nansum(x: Any, axes: Axes, keepdims: bool) -> Any:
-    return _sum(_without_nan(x, 0), axes, keepdims)
-
-
-def _nanprod(x: Any, axes: Axes, keepdims: bool) -> Any:
-    return _prod(_without_nan(x, 1), axes, keepdims)
-
-
 @functools.partial(CustomJvp, nondiff_argnums=(1, 2, 3))
 def _extreme(x: Any, axes: Axes, keepdims: bool, which: str) -> Any:
     """The largest or smallest; NaN if there is one, which XLA's reduction on CPUs can lose."""
@@ -107,13 +99,15 @@ _ROWS = [
     # name, aliases, function, what it computes
     ("sum", ("sum_axis", "_sparse_sum"), _sum, "The sum."),
     ("mean", ("_sparse_mean",), _mean, "The mean. Of whole numbers, cut off towards zero."),
-    ("_square_sum", (), lambda x, axes, keepdims: _sum(jnp.square(x), axes, keepdims),
+    ("_square_sum", (), lambda x, *given: _sum(jnp.square(x), *given),
      "The sum of squares."),
     ("prod", (), _prod,
      "The product.\n\nDiffers: where an element is 0, MXNet's gradient for it is NaN; here it is "
      "the product of\nthe others."),
-    ("nansum", (), _nansum, "The sum of those that are not NaN."),
-    ("nanprod", (), _nanprod, "The product of those that are not NaN; see ``prod``."),
+    ("nansum", (), lambda x, *given: _sum(_without_nan(x, 0), *given),
+     "The sum of those that are not NaN."),
+    ("nanprod", (), lambda x, *given: _prod(_without_nan(x, 1), *given),
+     "The product of those that are not NaN; see ``prod``."),
     ("max", ("max_axis",), lambda *args: _extreme(*args, "max"),
      "The largest. Each of several largest ones gets the whole gradient."),
     ("min", ("min_axis",), lambda *args: _extreme(*args, "min"),
@@ -142,11 +136,12 @@ for _row in _ROWS:
     _register(*_row)
 
 
-def _norm_types(ins: Sequence[str | None], attrs: Attrs) -> Any:
-    return list(ins), [attrs["out_dtype"] or ins[0]]
-
-
-@op("norm", precision="float32", aliases=("_sparse_norm",), dtypes=_norm_types)
+@op(
+    "norm",
+    precision="float32",
+    aliases=("_sparse_norm",),
+    dtypes=lambda ins, attrs: (list(ins), [attrs["out_dtype"] or ins[0]]),
+)
 def norm(
     data: Any,
     *,

@@ -79,11 +79,6 @@ def multi_box_prior(
     return jnp.asarray(np.clip(boxes, 0, 1) if clip else boxes, data.dtype)
 
 
-def _middles(boxes: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Centres and sides of corners."""
-    return (boxes[..., :2] + boxes[..., 2:]) / 2, boxes[..., 2:] - boxes[..., :2]
-
-
 def _matched(
     anchors: Sequence[jax.Array], objects: Sequence[jax.Array], count: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -265,7 +260,7 @@ def _in_front(valid: jax.Array) -> jax.Array:
 
 def _decoded(location: jax.Array, boxes: jax.Array, variances: _Numbers, clip: bool) -> jax.Array:
     """The boxes that predicted shifts and growths make of the anchors, (A, 4) corners."""
-    center, sides = _middles(boxes)
+    center, sides = (boxes[:, :2] + boxes[:, 2:]) / 2, boxes[:, 2:] - boxes[:, :2]
     shift, growth = location[:, :2], location[:, 2:]
     center = center + shift * jnp.array(variances[:2], boxes.dtype) * sides
     half = jnp.exp(growth * jnp.array(variances[2:], boxes.dtype)) * sides / 2

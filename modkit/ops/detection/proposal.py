@@ -135,17 +135,15 @@ def _propose(
     return lax.stop_gradient(rois), lax.stop_gradient(scores)
 
 
-def _params(data: tuple[int, ...], **_: Any) -> dict[str, tuple[int, ...]]:
-    """Shapes of the predictions that go with the probabilities of ``data``."""
-    return {"bbox_pred": (data[0], 2 * data[1], *data[2:]), "im_info": (data[0], 3)}
-
-
 _schema = functools.partial(
     op,
     precision="float32",
     costly=True,
     like=_Settings,
-    params=_params,
+    params=lambda data, **_: {
+        "bbox_pred": (data[0], 2 * data[1], *data[2:]),
+        "im_info": (data[0], 3),
+    },
     outputs=("output", "score"),
     visible=lambda attrs: 1 + attrs["output_score"],
 )

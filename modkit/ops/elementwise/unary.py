@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -155,10 +155,6 @@ _DENSE_ONLY = ("rcbrt", "erf", "erfinv", "softsign", "reciprocal", "logical_not"
 """Those that MXNet does not name again under ``sparse``."""
 
 
-def _sparse_name(name: str) -> Sequence[str]:
-    return () if name in _DENSE_ONLY else (f"_sparse_{name}",)
-
-
 _ROUNDED = ("cbrt", "log10", "log2")
 """Whole for many whole numbers, where XLA's results are not."""
 
@@ -170,7 +166,7 @@ for _rows in (_MATH, _EXACT, _PIECEWISE_CONSTANT):
             _name,
             _number(_fn, _name),
             _doc,
-            aliases=_sparse_name(_name),
+            aliases=() if _name in _DENSE_ONLY else (f"_sparse_{_name}",),
             precision=_precision,
             loss=_rows is _PIECEWISE_CONSTANT,
         )

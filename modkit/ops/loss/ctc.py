@@ -11,7 +11,7 @@ from modkit.errors import ShapeError
 from modkit.ops import loops
 from modkit.ops.dtype_inference import first_by_default
 from modkit.ops.floating import accumulator, require_floating
-from modkit.ops.registry import Shape, op
+from modkit.ops.registry import op
 
 # The logarithm of "impossible". Finite, since the gradient of a sum of infinities is NaN.
 _NEVER = -1e30
@@ -77,16 +77,12 @@ def _check(data: jax.Array, label: jax.Array) -> None:
         )
 
 
-def _params(data: Shape, **_: Any) -> dict[str, Shape]:
-    return {"data_lengths": (data[1],), "label_lengths": (data[1],)}
-
-
 @op(
     "CTCLoss",
     precision="float32",
     costly=True,
     aliases=("ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss"),
-    params=_params,
+    params=lambda data, **_: {"data_lengths": (data[1],), "label_lengths": (data[1],)},
     dtypes=first_by_default,
     when={
         "data_lengths": lambda attrs: attrs["use_data_lengths"],

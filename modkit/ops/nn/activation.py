@@ -49,10 +49,6 @@ def _elu(data: jax.Array, slope: float) -> jax.Array:
     return jnp.where(data > 0, data, slope * jnp.expm1(below))
 
 
-def _selu(data: jax.Array) -> jax.Array:
-    return _SELU_SCALE * _elu(data, _SELU_ALPHA)
-
-
 def _leaky(data: jax.Array, slope: Any) -> jax.Array:
     # The branch not taken must stay finite, or its infinity times 0 makes a slope's gradient NaN.
     return jnp.where(data > 0, data, jnp.where(data > 0, 0, data) * slope)
@@ -121,7 +117,7 @@ def leaky_relu(
     table = {
         "leaky": lambda: _leaky(data, slope),
         "elu": lambda: _elu(data, slope),
-        "selu": lambda: _selu(data),
+        "selu": lambda: _SELU_SCALE * _elu(data, _SELU_ALPHA),
         "gelu": lambda: jax.nn.gelu(data, approximate=False),
     }
     return table[act_type]().astype(data.dtype)

@@ -14,10 +14,6 @@ from modkit.ops.partial_shapes import Rule, Sizes, link, merge, opened
 from modkit.ops.registry import Attrs, DType, Size, op
 
 
-def _embedding_params(data: Any, *, input_dim: int, output_dim: int, **_: Any) -> dict[str, Any]:
-    return {"weight": (input_dim, output_dim)}
-
-
 def _embedding_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
     data, weight = ins
     weight = merge("Embedding", weight, (attrs["input_dim"], attrs["output_dim"]))
@@ -76,7 +72,7 @@ for _name, _aliases, _unread in (
         _name,
         precision="float32",  # its gradient is a sum of rows
         aliases=_aliases,
-        params=_embedding_params,
+        params=lambda data, *, input_dim, output_dim, **_: {"weight": (input_dim, output_dim)},
         partial=_embedding_partial,
         dtypes=_embedding_types,
         inert=_unread,

@@ -12,12 +12,6 @@ CHANNEL_FIRST = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 def resolve(layout: str | None, shape: Shape, spatial: int, operator: str) -> str:
     """The layout that ``shape`` has: the given one, or channels first.
 
-    Args:
-        layout: letters, or ``None``.
-        shape: the data's.
-        spatial: how many spatial axes the operator's kernel has.
-        operator: name for the error.
-
     Raises:
         ShapeError: the kernel, the layout and the data are not of one number of axes.
     """

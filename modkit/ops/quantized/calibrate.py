@@ -11,7 +11,6 @@ import numpy as np
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops import loops
-from modkit.ops.dtype_inference import Inferred
 from modkit.ops.registry import Attrs, Size, op
 
 _SMOOTHING = 1e-4
@@ -74,10 +73,6 @@ def _divergence(
     return jnp.where(one_valid & other_valid, terms.sum(), jnp.inf)
 
 
-def _types(ins: Sequence[str | None], _attrs: Attrs) -> Inferred:
-    return list(ins), ["float32", "float32"]
-
-
 def _check_counts(arrays: Sequence[Any], _attrs: Attrs) -> None:
     hist = np.asarray(arrays[0])
     wrong = hist[~(np.isfinite(hist) & (hist >= 0))]
@@ -93,7 +88,7 @@ def _check_counts(arrays: Sequence[Any], _attrs: Attrs) -> None:
     precision="float32",
     costly=True,
     outputs=("threshold", "divergence"),
-    dtypes=_types,
+    dtypes=lambda ins, _attrs: (list(ins), ["float32", "float32"]),
     differentiable=False,
     hint="calibrate_entropy",
     check_values=_check_counts,

@@ -13,10 +13,6 @@ from modkit.errors import ShapeError
 from modkit.ops.registry import op, with_schema
 
 
-def _uniform(sample: Any, low: Any, high: Any) -> Any:
-    return jnp.broadcast_to(-jnp.log(high - low), sample.shape)
-
-
 def _normal(sample: Any, mu: Any, sigma: Any) -> Any:
     return -0.5 * jnp.square((sample - mu) / sigma) - jnp.log(sigma) - 0.5 * jnp.log(2 * jnp.pi)
 
@@ -24,10 +20,6 @@ def _normal(sample: Any, mu: Any, sigma: Any) -> Any:
 def _gamma(sample: Any, alpha: Any, beta: Any) -> Any:
     power = alpha * jnp.log(beta) + (alpha - 1) * jnp.log(sample)
     return power - beta * sample - gammaln(alpha)
-
-
-def _exponential(sample: Any, lam: Any) -> Any:
-    return jnp.log(lam) - lam * sample
 
 
 def _poisson(sample: Any, lam: Any) -> Any:
@@ -52,10 +44,12 @@ def _dirichlet(sample: Any, alpha: Any) -> Any:
 
 _ROWS: list[tuple[str, Callable[..., Any], Sequence[str], str]] = [
     # name, logarithm of the density, parameters, of what
-    ("uniform", _uniform, ("low", "high"), "the uniform distribution from ``low`` to ``high``"),
+    ("uniform", lambda sample, low, high: jnp.broadcast_to(-jnp.log(high - low), sample.shape),
+     ("low", "high"), "the uniform distribution from ``low`` to ``high``"),
     ("normal", _normal, ("mu", "sigma"), "the normal distribution of deviation ``sigma``"),
     ("gamma", _gamma, ("alpha", "beta"), "the gamma distribution of rate ``beta``"),
-    ("exponential", _exponential, ("lam",), "the exponential distribution of rate ``lam``"),
+    ("exponential", lambda sample, lam: jnp.log(lam) - lam * sample, ("lam",),
+     "the exponential distribution of rate ``lam``"),
     ("poisson", _poisson, ("lam",), "the Poisson distribution of mean ``lam``"),
     ("negative_binomial", _negative_binomial, ("k", "p"),
      "failures before ``k`` successes of probability ``p``"),

@@ -51,15 +51,7 @@ def with_signature(
     call: Callable[[dict[str, Any]], Any],
     types: Mapping[str, Any],
 ) -> Callable[..., Any]:
-    """A function of parameters by position or name, and of further ones by name.
-
-    Args:
-        name: of the function.
-        doc: its docstring.
-        defaults: the parameters in order.
-        call: gets all of them by name.
-        types: annotations of parameters by name.
-    """
+    """A function of parameters by position or name, and of further ones; ``call`` gets them all."""
     kind = inspect.Parameter
     signature = inspect.Signature([
         *(kind(n, kind.POSITIONAL_OR_KEYWORD, default=d, annotation=types.get(n, kind.empty))
