@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from modkit.artefacts.base import Facts
 from modkit.artefacts.containers import open_arrays
 from modkit.artefacts.stored import Statistics, Stored, measure
-from modkit.artefacts.table import Table, bytes_text, pairs
+from modkit.artefacts.table import Table, bytes_text
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,8 @@ class ArraysFacts(Facts):
             for prefix, what in (("arg:", "arguments"), ("aux:", "auxiliary states"))
             if any(a.name.startswith(prefix) for a in self.arrays)
         ]
-        facts = [
-            ("kind", self.kind),
-            ("file", bytes_text(self.size_bytes)),
-            *groups,
-            ("in all", _total(self.arrays)),
-        ]
-        return [pairs(self.path, facts), array_table(self.arrays)]
+        total = "in all", _total(self.arrays)
+        return [self._of_file([*groups, total]), array_table(self.arrays)]
 
 
 def _total(arrays: Iterable[ArrayFacts]) -> str:

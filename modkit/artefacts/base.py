@@ -6,11 +6,11 @@ import dataclasses
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from modkit.artefacts.table import Table
+from modkit.artefacts.table import Table, bytes_text, pairs
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,11 @@ class Facts(ABC):
     @abstractmethod
     def tables(self) -> list[Table]:
         """The fields as tables."""
+
+    def _of_file(self, facts: Iterable[tuple[str, object]]) -> Table:
+        """A table of the kind and size of the file, and more."""
+        first = ("kind", self.kind), ("file", bytes_text(self.size_bytes))
+        return pairs(self.path, (*first, *facts))
 
     def text(self) -> str:
         """The tables as plain text."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from modkit.artefacts.base import Facts, LabelCounter, Labels
-from modkit.artefacts.table import Table, bytes_text, pairs
+from modkit.artefacts.table import Table
 from modkit.errors import FileFormatError
 from modkit.files import FileWindow, text_lines
 from modkit.io.recordio import _MAGIC_BYTES
@@ -40,8 +40,6 @@ class IndexFacts(Facts):
             points = "entry points" if self.wrong == 1 else "entries point"
             fits = f"{self.wrong} {points} to no record of it" if self.wrong else "yes"
         facts = [
-            ("kind", "index"),
-            ("file", bytes_text(self.size_bytes)),
             ("entries", self.entries),
             ("first key", self.first_key),
             ("last key", self.last_key),
@@ -49,7 +47,7 @@ class IndexFacts(Facts):
             ("records", self.records or "none beside it"),
             ("fits the records", fits),
         ]
-        return [pairs(self.path, facts)]
+        return [self._of_file(facts)]
 
 
 @dataclass(frozen=True)
@@ -71,14 +69,12 @@ class ListFacts(Facts):
     def tables(self) -> list[Table]:
         """One table."""
         facts = [
-            ("kind", "list"),
-            ("file", bytes_text(self.size_bytes)),
             ("entries", self.entries),
             ("labels", self.labels.text() if self.labels else "none"),
             ("first", self.first),
             ("repeated numbers", self.repeated or None),
         ]
-        return [pairs(self.path, facts)]
+        return [self._of_file(facts)]
 
 
 def describe_index(path: str, size_bytes: int) -> IndexFacts:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from modkit.artefacts.base import Facts, LabelCounter, Labels
-from modkit.artefacts.table import Table, bytes_text, pairs
+from modkit.artefacts.table import Table, bytes_text
 from modkit.files import FileWindow, Reader
 from modkit.io.packing import _HEADER
 from modkit.io.recordio import _FIRST, _LAST, _LENGTH_BITS, _MAGIC, _MAX_LENGTH, _WHOLE
@@ -45,8 +45,6 @@ class RecordsFacts(Facts):
         mean = bytes_text(self.record_bytes / self.records) if self.records else None
         contents = ", ".join(f"{count} {what}" for what, count in self.contents.items())
         facts = [
-            ("kind", "records"),
-            ("file", bytes_text(self.size_bytes)),
             ("records", self.records),
             ("in all", bytes_text(self.record_bytes)),
             ("smallest", None if self.smallest_bytes is None else bytes_text(self.smallest_bytes)),
@@ -56,7 +54,7 @@ class RecordsFacts(Facts):
             ("contents", contents),
             ("index", self.index or "none beside it"),
         ]
-        return [pairs(self.path, facts)]
+        return [self._of_file(facts)]
 
 
 def describe_records(path: str, size_bytes: int) -> RecordsFacts:

@@ -60,14 +60,12 @@ class StatesFacts(Facts):
     def tables(self) -> list[Table]:
         """A table of facts, one of the settings and one of the arrays."""
         facts = [
-            ("kind", "states"),
-            ("file", bytes_text(self.size_bytes)),
             ("optimizer", self.optimizer or "not in the file"),
             ("scheduler", self.scheduler),
             ("laid out as by", listed(self.fits) if self.optimizer is None else None),
             ("states", f"{len(self.entries)}, {bytes_text(self.state_bytes)}"),
         ]
-        found = [pairs(self.path, facts)]
+        found = [self._of_file(facts)]
         if self.settings:
             found.append(pairs("settings", self.settings.items()))
         arrays = [a for entry in self.entries for a in entry.arrays]
