@@ -16,7 +16,7 @@ from modkit.files import Reader, check_dense
 from modkit.ndarray.ndarray import NDArray
 from modkit.ndarray.sparse_array import PLACES, BaseSparseNDArray, CSRNDArray, RowSparseNDArray
 from modkit.ndarray.storage import aligned, placed
-from modkit.ops.registry import DTYPE_CODES, dtype_name
+from modkit.ops.registry import CODE_OF_DTYPE, DTYPE_CODES, dtype_name
 
 # Kinds of array record. A record that begins with none of them is of the oldest kind, which
 # begins with its number of dimensions.
@@ -25,7 +25,6 @@ _STORAGES = {0: "default", 1: "row_sparse", 2: "csr"}
 # Number of index arrays that follow the values.
 _SPARSE_PLACES = {"default": 0, "row_sparse": 1, "csr": 2}
 _SPARSE = {"row_sparse": RowSparseNDArray, "csr": CSRNDArray}
-_CODES = {name: code for code, name in DTYPE_CODES.items()}
 _MAX_NDIM = 32
 _MAX_SIZE = 2**62
 _GROUP_BYTES = 2**26
@@ -93,7 +92,7 @@ def _device_bytes(array: NDArray | np.ndarray) -> bytes:
 
 
 def _code_bytes(dtype: Any) -> bytes:
-    return struct.pack("<i", _CODES[dtype_name(dtype)])
+    return struct.pack("<i", CODE_OF_DTYPE[dtype_name(dtype)])
 
 
 class Record(NamedTuple):

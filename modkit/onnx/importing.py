@@ -18,7 +18,7 @@ from modkit.onnx.package import onnx_module
 from modkit.onnx.readers import READERS
 from modkit.onnx.sizes import Size, resolved, size_of
 from modkit.onnx.values import Values
-from modkit.ops.registry import DTYPE_CODES
+from modkit.ops.registry import CODE_OF_DTYPE
 from modkit.symbol import Symbol
 from modkit.symbol.graph import Node
 
@@ -140,10 +140,10 @@ class Import:
         inputs = [v.name for v in self._graph.input if v.name not in self._values.constants]
         for name in inputs:
             dtype = self._values.dtypes.get(name, "float32")
-            if dtype not in DTYPE_CODES.values():
+            if dtype not in CODE_OF_DTYPE:
                 raise NotSupportedError(
                     f"import_model: input {name!r} has the element type {dtype}; symbols have "
-                    f"{', '.join(DTYPE_CODES.values())}"
+                    f"{', '.join(CODE_OF_DTYPE)}"
                 )
             self._values.symbols[name] = symbol.var(
                 name, dtype=None if dtype == "float32" else dtype

@@ -17,11 +17,9 @@ from modkit.errors import ParameterError, ShapeError, nearest
 from modkit.ndarray import NDArray, array
 from modkit.operator.custom_op import CustomOp, CustomOpProp, dense_if_unknown
 from modkit.ops.custom import Arrays, CallbackError, blamed
-from modkit.ops.registry import DTYPE_CODES, Shape, dtype_name
+from modkit.ops.registry import CODE_OF_DTYPE, Shape, dtype_name
 from modkit.ops.shape_inference import merge_all
 from modkit.ops.stype import CSR, DENSE, ROWS, UNDEFINED
-
-_CODES = {name: code for code, name in DTYPE_CODES.items()}
 
 
 class PropBridge:
@@ -90,7 +88,7 @@ class PropBridge:
         key = replica, *((x.shape, np.dtype(x.dtype).name) for x in arrays)
         if key not in self._operators:
             shapes = [list(x.shape) for x in arrays]
-            codes = [_CODES[np.dtype(x.dtype).name] for x in arrays]
+            codes = [CODE_OF_DTYPE[np.dtype(x.dtype).name] for x in arrays]
             with self._named("create_operator"):
                 made: Any = self._prop.create_operator(cpu(0), shapes, codes)
             if not hasattr(made, "forward"):

@@ -6,7 +6,6 @@ size of 0 is `NONE_LEFT`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 from modkit.errors import ParameterError, ShapeError
@@ -56,11 +55,6 @@ def _same(size: int) -> int:
 def complete(shape: Sizes) -> bool:
     """Whether every size is known."""
     return shape is not None and 0 not in shape
-
-
-def product(sizes: Sequence[int]) -> int:
-    """The number of elements; 0 if a size is unknown."""
-    return math.prod(sizes)
 
 
 def merge(name: str, first: Sizes, second: Sizes) -> Sizes:

@@ -582,8 +582,8 @@ def _register_row(
 # ── Reading parameters ──────────────────────────────────────────────────────────────────────
 
 
-# The last two come of text that is nested too deeply.
-_UNREADABLE = (ValueError, TypeError, SyntaxError, OverflowError, RecursionError, MemoryError)
+UNREADABLE = (ValueError, TypeError, SyntaxError, OverflowError, RecursionError, MemoryError)
+"""Exceptions of reading a value from text; the last two come of text that is nested too deeply."""
 
 
 def parse_value(value: Any, kind: Any, *, where: str) -> Any:
@@ -599,7 +599,7 @@ def parse_value(value: Any, kind: Any, *, where: str) -> Any:
     """
     try:
         return _read(value, kind)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise ParameterError(f"{where}: got {_shown(value)}, expected {_spell(kind)}") from error
 
 
@@ -737,7 +737,10 @@ DTYPE_CODES: dict[int, str] = {
     0: "float32", 1: "float64", 2: "float16", 3: "uint8", 4: "int32", 5: "int8", 6: "int64",
     7: "bool", 8: "int16", 9: "uint16", 10: "uint32", 11: "uint64", 12: "bfloat16",
 }  # fmt: skip
-"""MXNet's number for each element type."""
+"""The element type of each number of MXNet's."""
+
+CODE_OF_DTYPE = {name: code for code, name in DTYPE_CODES.items()}
+"""MXNet's number of each element type."""
 
 WIDE = frozenset({"float64", "int64", "uint64"})
 """Element types that need JAX's 64-bit mode."""
@@ -753,7 +756,7 @@ def dtype_name(value: Any) -> str:
     Raises:
         DTypeError: it is none.
     """
-    if isinstance(value, str) and value in DTYPE_CODES.values():
+    if isinstance(value, str) and value in CODE_OF_DTYPE:
         return value
     if isinstance(value, int) and value in DTYPE_CODES and not isinstance(value, bool):
         return DTYPE_CODES[value]
@@ -762,10 +765,9 @@ def dtype_name(value: Any) -> str:
         name = np.dtype(kind).name
     except TypeError:
         name = getattr(value, "name", getattr(value, "__name__", str(value)))
-    if name not in DTYPE_CODES.values():
-        known = DTYPE_CODES.values()
+    if name not in CODE_OF_DTYPE:
         raise DTypeError(
-            f"got {value!r}, expected an element type.{nearest(name, known)} "
-            f"There are: {', '.join(known)}"
+            f"got {value!r}, expected an element type.{nearest(name, CODE_OF_DTYPE)} "
+            f"There are: {', '.join(CODE_OF_DTYPE)}"
         )
     return name

@@ -9,14 +9,12 @@ from typing import Any
 from modkit.attribute import AttrScope
 from modkit.errors import DTypeError, FileFormatError, NotImplementedForSymbol, ParameterError
 from modkit.files import FileWindow
-from modkit.ops.registry import DTYPE_CODES, dtype_name
+from modkit.ops.registry import CODE_OF_DTYPE, dtype_name
 from modkit.symbol.attrs import check_strings, is_private, spell, stored_name
 from modkit.symbol.graph import VARIABLE, Entry, Node
 from modkit.symbol.json import loads
 from modkit.symbol.stypes import STORAGE_CODES
 from modkit.symbol.symbol import Symbol
-
-_CODES = {name: code for code, name in DTYPE_CODES.items()}
 
 
 def Variable(
@@ -80,7 +78,7 @@ var = Variable
 
 def _dtype_code(name: str, dtype: Any) -> int:
     try:
-        return _CODES[dtype_name(dtype)]
+        return CODE_OF_DTYPE[dtype_name(dtype)]
     except DTypeError as error:
         raise ParameterError(f"Variable {name!r}: dtype: {error}") from error
 

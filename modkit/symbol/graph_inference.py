@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from modkit.errors import DTypeError, ModkitError, ShapeError
 from modkit.ops import dtype_inference, shape_inference
 from modkit.ops.partial_shapes import NONE_LEFT, Sizes, complete, plain_sizes
-from modkit.ops.registry import DTYPE_CODES
+from modkit.ops.registry import DTYPE_CODES, UNREADABLE
 from modkit.symbol.graph import Graph, Node
 from modkit.util import is_np_shape
 
@@ -120,15 +120,11 @@ def declared_shape(node: Node) -> Sizes:
         value = ast.literal_eval(text)
         sizes = (value,) if isinstance(value, int) else tuple(value)
         return given_shape(map(int, sizes))
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise ShapeError(
             f"variable {node.name!r}: got __shape__ {reprlib.repr(text)}, expected a tuple such as "
             "'(2, 3)'"
         ) from error
-
-
-# Exceptions of parsing a literal from a file.
-_UNREADABLE = (ValueError, TypeError, SyntaxError, OverflowError, RecursionError, MemoryError)
 
 
 def declared_dtype(node: Node) -> str | None:

@@ -15,7 +15,7 @@ from modkit.onnx.onnx_node import OnnxNode
 from modkit.onnx.package import onnx_module
 from modkit.onnx.readers.arrays import with_axes_ahead
 from modkit.onnx.readers.table import READERS, Reader, reads
-from modkit.ops.registry import DTYPE_CODES
+from modkit.ops.registry import CODE_OF_DTYPE
 from modkit.symbol import Symbol
 
 _PAIRS = {
@@ -114,8 +114,8 @@ def _cast(node: OnnxNode) -> Symbol:
     if code == onnx_module("onnx", "import_model").TensorProto.BOOL:
         return sym.cast(x != 0, dtype="float32")
     dtype = dtype_of(code)
-    if dtype not in DTYPE_CODES.values():
-        raise node.refuse(f"element type {dtype}; symbols have {', '.join(DTYPE_CODES.values())}")
+    if dtype not in CODE_OF_DTYPE:
+        raise node.refuse(f"element type {dtype}; symbols have {', '.join(CODE_OF_DTYPE)}")
     return sym.cast(x, dtype=dtype)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import jax
@@ -9,7 +10,7 @@ import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.dtype_inference import first_decides
-from modkit.ops.partial_shapes import Rule, Sizes, complete, link, merge, opened, product
+from modkit.ops.partial_shapes import Rule, Sizes, complete, link, merge, opened
 from modkit.ops.registry import Attrs, Shape, op
 
 
@@ -36,10 +37,10 @@ def reshape_sizes(sizes: Shape, codes: Sequence[int], *, reverse: bool = False) 
         raise ShapeError(f"Reshape: got shape {tuple(codes)}, expected -1 at most once")
     if -1 in made:
         made[made.index(-1)] = _missing(sizes, [m for m in made if m != -1], codes)
-    if complete(sizes) and complete(tuple(made)) and product(made) != product(sizes):
+    if complete(sizes) and complete(tuple(made)) and math.prod(made) != math.prod(sizes):
         raise ShapeError(
-            f"Reshape: got shape {tuple(codes)}, which makes {tuple(made)} = {product(made)} "
-            f"elements; expected {product(sizes)}, as in {sizes}"
+            f"Reshape: got shape {tuple(codes)}, which makes {tuple(made)} = {math.prod(made)} "
+            f"elements; expected {math.prod(sizes)}, as in {sizes}"
         )
     return tuple(made)
 
@@ -62,7 +63,7 @@ def _decode(sizes: Shape, codes: Sequence[int]) -> list[int]:
         elif code == -2:
             made += taken(left, len(left))
         elif code == -3:
-            made.append(product(taken(left, 2)))
+            made.append(math.prod(taken(left, 2)))
         elif code == -4:
             made += _split(taken(left, 1)[0], *taken(queue, 2))
         elif code >= -1:
@@ -88,7 +89,7 @@ def _split(size: int, first: int, second: int) -> tuple[int, int]:
 
 def _missing(sizes: Shape, others: Sequence[int], codes: Sequence[int]) -> int:
     """The size that -1 stands for."""
-    total, rest = product(sizes), product(others)
+    total, rest = math.prod(sizes), math.prod(others)
     if not rest or not total:
         return 0
     if total % rest:
@@ -104,7 +105,7 @@ def _target(sizes: Shape, attrs: Attrs) -> Shape:
     if attrs["shape"]:
         return reshape_sizes(sizes, attrs["shape"], reverse=attrs["reverse"])
     if not attrs["target_shape"]:
-        if product(sizes) > 1:
+        if math.prod(sizes) > 1:
             raise ShapeError(
                 f"Reshape: shape: got () for {sizes}, expected at least one size or code, or one "
                 "element"
@@ -122,10 +123,12 @@ def _reshape_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) 
         return [None], [out]
     out = merge("Reshape", out, _target(data, attrs))
     if out is not None and complete(out) and data.count(0) == 1:
-        known = product([size for size in data if size])
-        if known and product(out) % known:
-            raise ShapeError(f"Reshape: got data of shape {data}, expected {product(out)} elements")
-        data = tuple(size or (known and product(out) // known) for size in data)
+        known = math.prod([size for size in data if size])
+        if known and math.prod(out) % known:
+            raise ShapeError(
+                f"Reshape: got data of shape {data}, expected {math.prod(out)} elements"
+            )
+        data = tuple(size or (known and math.prod(out) // known) for size in data)
     return [data], [out]
 
 
@@ -207,7 +210,7 @@ def reshape_like(
     first, last = _span("lhs", lhs_begin, lhs_end, lhs.ndim)
     begin, end = _span("rhs", rhs_begin, rhs_end, rhs.ndim)
     sizes = lhs.shape[:first] + rhs.shape[begin:end] + lhs.shape[last:]
-    if product(sizes) != lhs.size:
+    if math.prod(sizes) != lhs.size:
         raise ShapeError(
             f"reshape_like: got {sizes} for lhs of shape {lhs.shape}, expected {lhs.size} elements"
         )
@@ -220,7 +223,7 @@ def _flatten_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Attrs)
         return [None], [out]
     xs, ys = list(data), opened("Flatten", out, 2)
     link("Flatten", xs, 0, ys, 0)
-    ys[1] = ys[1] or product(xs[1:])
+    ys[1] = ys[1] or math.prod(xs[1:])
     return [tuple(xs)], [tuple(ys)]
 
 
@@ -237,4 +240,4 @@ def flatten(data: jax.Array) -> jax.Array:
     """
     if not data.ndim:
         raise ShapeError("Flatten: got data of shape (), expected one axis or more")
-    return jnp.reshape(data, (data.shape[0], product(data.shape[1:])))
+    return jnp.reshape(data, (data.shape[0], math.prod(data.shape[1:])))

@@ -182,13 +182,8 @@ def deformable_convolution(  # noqa: D417 - the settings
         weight: the kernels.
         bias: one value for each output channel; absent with ``no_bias``.
         kernel: (height, width).
-        stride: steps, default 1 each.
-        dilate: distances of the kernel taps, default 1 each.
-        pad: zeros on both sides, default 0 each.
-        num_filter: output channels.
-        num_group: groups of channels that do not see each other.
+        stride, dilate, pad, num_filter, num_group, no_bias: see `Convolution`.
         num_deformable_group: groups of channels with offsets of their own.
-        no_bias: leave the bias out.
         layout: ``"NCHW"``, which is the default.
 
     Shapes:

@@ -13,7 +13,7 @@ from jax import lax
 from modkit.errors import ShapeError
 from modkit.interpreter.tracing import platform_dependent
 from modkit.ops import loops
-from modkit.ops.detection.regions import check_scale
+from modkit.ops.detection.regions import check_scale, divided
 from modkit.ops.registry import Shape, op
 
 
@@ -29,8 +29,7 @@ def _bins(start: jax.Array, end: jax.Array, count: int, size: int) -> tuple[jax.
         start, end: (R,).  returns: twice (R, count).
     """
     extent = jnp.maximum(end - start + 1, 1).astype(jnp.float32)
-    # Not by a constant: XLA multiplies by its reciprocal, which rounds otherwise.
-    width = (extent / (0 * extent + count))[:, None]
+    width = divided(extent, count)[:, None]
     at = jnp.arange(count, dtype=jnp.float32)
     first = jnp.floor(at * width).astype(jnp.int32) + start[:, None]
     last = jnp.ceil((at + 1) * width).astype(jnp.int32) + start[:, None]

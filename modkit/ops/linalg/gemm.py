@@ -131,7 +131,7 @@ def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
 
 
 @linalg("gemm", partial=_partial)
-def gemm(
+def gemm(  # noqa: D417 - those of gemm2
     A: jax.Array,
     B: jax.Array,
     C: jax.Array,
@@ -145,14 +145,9 @@ def gemm(
     """Matrix product and sum, ``alpha op(A) op(B) + beta C``.
 
     Args:
-        A: the left matrices.
-        B: the right matrices.
+        A, B, transpose_a, transpose_b, alpha, axis: see `linalg_gemm2`.
         C: what is added.
-        transpose_a: transpose the left ones first.
-        transpose_b: transpose the right ones first.
-        alpha: the product's factor.
         beta: the factor of ``C``.
-        axis: the axis of the rows; that of the columns is the last.
 
     Shapes:
         A: (..., N, K).

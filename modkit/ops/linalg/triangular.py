@@ -69,7 +69,7 @@ def trmm(
 
 
 @linalg("trsm", partial=_second_partial)
-def trsm(
+def trsm(  # noqa: D417 - those of trmm
     A: jax.Array,
     B: jax.Array,
     *,
@@ -81,12 +81,8 @@ def trsm(
     """Solution X of ``op(A) X = alpha B``, or of ``X op(A) = alpha B``, for a triangular ``A``.
 
     Args:
-        A: the triangular matrices; the other triangle is not read.
+        A, transpose, rightside, lower, alpha: see `linalg_trmm`.
         B: the right sides.
-        transpose: transpose ``A`` first.
-        rightside: ``A`` is the right factor.
-        lower: ``A`` is lower triangular, else upper.
-        alpha: a factor.
 
     Shapes:
         A: (..., N, N).

@@ -5,6 +5,7 @@ A formula's arrays are the operator's inputs, and its numbers the parameters.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
@@ -12,7 +13,7 @@ from typing import Any, Unpack
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError
-from modkit.ops.partial_shapes import Rule, Sizes, common, complete, merge, product
+from modkit.ops.partial_shapes import Rule, Sizes, common, complete, merge
 from modkit.ops.registry import (
     REQUIRED,
     Attrs,
@@ -240,7 +241,7 @@ class Several:
 
     def _numbered(self, name: str, got: Sizes, count: int) -> Sizes:
         """The shape of a shared input."""
-        free = name not in self.each or (complete(got) and product(got or ()) == count)
+        free = name not in self.each or (complete(got) and math.prod(got or ()) == count)
         return got if free else merge(name, got, (count,))
 
 
