@@ -64,13 +64,7 @@ class TapePart(NamedTuple):
 
 
 def part(heads: Sequence[Use], given: Sequence[bool], train_mode: bool) -> TapePart:
-    """The part of the tape that the heads depend on.
-
-    Args:
-        heads: the outputs to differentiate.
-        given: for each, whether a cotangent is an argument.
-        train_mode: see `modkit.ndarray.ndarray.NDArray.backward`.
-    """
+    """The part of the tape that the heads depend on; ``given``: whose cotangent is an argument."""
     order = order_of(heads)
     number = {id(node): at for at, node in enumerate(order)}
     arguments: dict[Any, tuple[int, Use]] = {}

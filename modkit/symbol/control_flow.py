@@ -60,13 +60,7 @@ class Body(NamedTuple):
     train: bool
 
     def run(self, changed: Places, kept: Places, key: Any) -> tuple[list[jax.Array], Places]:
-        """The outputs, and the new auxiliary states.
-
-        Args:
-            changed: what takes the place of inputs of the node.
-            kept: auxiliary states.
-            key: a random key.
-        """
+        """The outputs, and the new states of ``kept``; ``changed`` replaces inputs of the node."""
         table = {**self.arrays, **changed, **kept}
         ties = dict(
             zip((n.name for n in self.lowered.graph.inputs), self.wires.inputs, strict=True)

@@ -58,12 +58,7 @@ def _exactly(
 
     XLA has fast products of floats on every device, and none of 8 bits on CPUs.
 
-    Args:
-        product: of float32 arrays.
-        data: levels.
-        weight: levels.
-        axes: the axis of channels in ``data`` and in ``weight``.
-        taps: how many products each channel adds.
+    Channels are on the two ``axes`` of ``data`` and ``weight``; each adds ``taps`` products.
     """
     most = max(_EXACT // (FULL[str(data.dtype)] * 128 * taps), 1)
     total: Any = 0
