@@ -6,12 +6,14 @@ TensorBoard and XProf display.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Self
 
@@ -39,6 +41,9 @@ _aggregates = _imperative = False
 """Whether programs are timed while the profiler runs, and whether eager operators are too."""
 aggregated: frozenset[str] = frozenset()
 """The kinds that are timed now: ``"programs"``, ``"operators"``."""
+_CUSTOM = "Custom Operator"
+_custom: ContextVar[str] = ContextVar("custom", default="")
+"""The custom operator whose Python code runs."""
 
 
 def set_config(**kwargs: Any) -> None:
@@ -101,8 +106,10 @@ def _write() -> Path:
     """Write the events of the latest trace to the configured file, as MXNet's profiler does."""
     path = Path(f"{_folder}.json")
     latest = max(Path(_folder).glob("plugins/profile/*/*.trace.json.gz"))
-    with atomic_write(path) as file:
-        file.write(gzip.decompress(latest.read_bytes()))
+    content = gzip.decompress(latest.read_bytes())
+    end = b"]}"
+    with atomic_write(path) as file:  # JAX's last event is an empty one
+        file.write(content.removesuffix(b",{}" + end).removesuffix(end) + end)
     return path
 
 
@@ -110,8 +117,24 @@ def timed(name: str, compute: Callable[[], Any]) -> Any:
     """Results of an operator or a program, whose time until they are computed becomes a row."""
     began_s = time.perf_counter()
     made = jax.block_until_ready(compute())
-    _note("operator", name, began_s)
+    custom = _custom.get()
+    section, row = (_CUSTOM, f"{custom}::{name}") if custom else ("operator", name)
+    _note(section, row, began_s)
     return made
+
+
+@contextlib.contextmanager
+def custom_operator(name: str) -> Iterator[None]:
+    """A call of a custom operator's Python code: it has a row, and so has what it calls."""
+    if "operators" not in aggregated:
+        yield
+        return
+    began_s, token = time.perf_counter(), _custom.set(name)
+    try:
+        yield
+    finally:
+        _custom.reset(token)
+        _note(_CUSTOM, f"{name}::pure_python", began_s)
 
 
 def _note(section: str, name: str, began_s: float) -> None:
@@ -151,7 +174,8 @@ def dumps(
     Rows of operators need ``set_config(aggregate_stats=True)``. A bound graph runs as one program,
     or as one for each pass, and so has a row for each program and none for its operators: their
     shares are in the trace, which TensorBoard and Perfetto display. The backward pass of
-    `mx.autograd` has a row, too.
+    `mx.autograd` has a row, too. The Python code of a custom operator has the row
+    ``NAME::pure_python``, and each operator that it calls one of its own.
 
     Differs: there are no rows of markers, counters, memory, and calls of MXNet's C functions.
 
@@ -294,6 +318,9 @@ class Frame(Task):
         self._section = f"{domain},frame"
 
 
+_SCOPES = ("global", "process", "thread", "task", "marker")
+
+
 class Marker:
     """A named instant of the trace."""
 
@@ -301,7 +328,14 @@ class Marker:
         self.domain, self.name = domain, name
 
     def mark(self, scope: str = "process") -> None:
-        """Record the current time; ``scope`` becomes part of the name."""
+        """Record the current time; ``scope`` becomes part of the name.
+
+        Raises:
+            ParameterError: not one of ``"global"``, ``"process"``, ``"thread"``, ``"task"`` and
+                ``"marker"``.
+        """
+        if scope not in _SCOPES:
+            raise ParameterError(f"mark: got scope {scope!r}, expected one of {', '.join(_SCOPES)}")
         with jax.profiler.TraceAnnotation(f"{self.domain}:{self.name} ({scope})"):
             pass
 

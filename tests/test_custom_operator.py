@@ -1101,3 +1101,29 @@ def test_operator_arguments(name):
 def test_arguments_of_an_unknown_operator():
     with pytest.raises(MXNetError, match="nosuch"):
         mx.operator.get_operator_arguments("nosuch")
+
+
+class Threes(mx.operator.CustomOp):
+    def forward(self, is_train, req, in_data, out_data, aux):
+        self.assign(out_data[0], req[0], mx.nd.full((2, 2), 3))
+
+
+@mx.operator.register("without_inputs")
+class WithoutInputs(mx.operator.CustomOpProp):
+    def list_arguments(self):
+        return []
+
+    def infer_shape(self, in_shape):
+        return [], [(2, 2)], []
+
+    def infer_type(self, in_type):
+        return [], [np.float32], []
+
+    def create_operator(self, ctx, in_shapes, in_dtypes):
+        return Threes()
+
+
+def test_an_operator_without_inputs():
+    with mx.cpu(1), mx.autograd.record():
+        made = mx.nd.Custom(op_type="without_inputs")
+    assert made.asnumpy().tolist() == [[3, 3], [3, 3]] and made.context == mx.cpu(1)

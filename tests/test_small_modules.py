@@ -148,7 +148,9 @@ def test_profiler_writes_a_trace(tmp_path):
     assert counter.value == 4
     assert list((tmp_path / "trace").rglob("*.xplane.pb"))
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-    assert "task" in {event.get("name") for event in events}
+    assert "task" in {event["name"] for event in events} and all("ph" in e for e in events)
+    with pytest.raises(mx.MXNetError, match="'elsewhere', expected one of global, process"):
+        domain.new_marker("there").mark("elsewhere")
     with pytest.raises(KeyError, match="'run'"):
         mx.profiler.set_state("walk")
     with pytest.raises(ParameterError, match="profile_all"):
@@ -163,6 +165,17 @@ def test_profiler_writes_a_trace(tmp_path):
         mx.profiler.dumps(format="xml")
 
 
+@pytest.fixture
+def no_trace(monkeypatch):
+    monkeypatch.setattr(jax.profiler, "start_trace", lambda folder: None)
+    monkeypatch.setattr(jax.profiler, "stop_trace", lambda: None)
+    monkeypatch.setattr(mx.profiler, "_write", lambda: None)
+    mx.profiler.dumps(reset=True)
+    yield
+    mx.profiler.set_state("stop")
+    mx.profiler.set_config()
+
+
 # MXNet 1.9.1: whether eager calls and bound graphs have rows, by options beside aggregate_stats.
 @pytest.mark.parametrize("options, eager, bound", [
     ({}, True, True),
@@ -173,10 +186,7 @@ def test_profiler_writes_a_trace(tmp_path):
     ({"profile_imperative": False}, False, True),
     ({"aggregate_stats": False}, False, False),
 ])  # fmt: skip
-def test_profiler_counts_operators_and_programs(options, eager, bound, monkeypatch):
-    monkeypatch.setattr(jax.profiler, "start_trace", lambda folder: None)
-    monkeypatch.setattr(jax.profiler, "stop_trace", lambda: None)
-    monkeypatch.setattr(mx.profiler, "_write", lambda: None)
+def test_profiler_counts_operators_and_programs(options, eager, bound, no_trace):
     x, w = mx.nd.ones((2, 2)), mx.nd.ones((2, 2))
     w.attach_grad()
     net = mx.sym.tanh(mx.sym.var("x"), name="t")
@@ -198,17 +208,12 @@ def test_profiler_counts_operators_and_programs(options, eager, bound, monkeypat
         module.forward(mx.io.DataBatch([x]), is_train=False)
         module.get_outputs()[0].wait_to_read()
 
-    mx.profiler.dumps(reset=True)
     mx.profiler.set_config(**{"aggregate_stats": True, **options})
-    try:
-        work()
-        mx.profiler.set_state("run")
-        work()
-        mx.profiler.set_state("stop")
-        work()
-    finally:
-        mx.profiler.set_state("stop")
-        mx.profiler.set_config()
+    work()
+    mx.profiler.set_state("run")
+    work()
+    mx.profiler.set_state("stop")
+    work()
     table = mx.profiler.dumps()
     rows = json.loads(mx.profiler.dumps(reset=True, format="json"))["Time"].get("operator", {})
     ops = {"dot": 3, "relu": 3, "exp": 1, "backward exp": 1}
@@ -220,6 +225,41 @@ def test_profiler_counts_operators_and_programs(options, eager, bound, monkeypat
         assert 0 < row["Min"] <= row["Avg"] <= row["Max"] <= row["Total"]
         assert re.search(rf"^{name} +{row['Count']}( +\d+\.\d{{4}}){{4}}$", table, re.MULTILINE)
     assert not want or "\noperator\n=================\nName  " in table
+
+
+class Increment(mx.operator.CustomOp):
+    def forward(self, is_train, req, in_data, out_data, aux):
+        self.assign(out_data[0], req[0], in_data[0] + 1)
+
+    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+        self.assign(in_grad[0], req[0], out_grad[0] * 3)
+
+
+@mx.operator.register("profiled_increment")
+class IncrementProperties(mx.operator.CustomOpProp):
+    def create_operator(self, ctx, in_shapes, in_dtypes):
+        return Increment()
+
+
+def test_profiler_counts_the_operators_of_custom_operators(no_trace):
+    mx.profiler.set_config(aggregate_stats=True)
+    mx.profiler.set_state("run")
+    x = mx.nd.ones((2, 2))
+    x.attach_grad()
+    with mx.autograd.record():
+        y = mx.nd.Custom(x, op_type="profiled_increment")
+    y.backward()
+    x.grad.asnumpy()
+    rows = json.loads(mx.profiler.dumps(reset=True, format="json"))["Time"]["Custom Operator"]
+    name, called = "profiled_increment", ("pure_python", "_plus_scalar", "_mul_scalar")
+    assert (
+        sorted(rows)
+        == sorted(  # MXNet 1.9.1 has them, and rows of its own copies
+            [f"{name}::{each}" for each in called[:2]]
+            + [f"_backward_{name}::{each}" for each in called[::2]]
+        )
+    )
+    assert {row["Count"] for row in rows.values()} == {1}
 
 
 LOGGED = """

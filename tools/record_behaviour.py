@@ -2076,6 +2076,11 @@ def private_names(mx):
     module = svrg.SVRGModule(net, update_freq=1, context=[mx.cpu(0), mx.cpu(1)])
     arrays = [mx.nd.array([value]) for value in (3, 1, 0.5)]
     found += [module._ctx_len, module._svrg_grads_update_rule(*arrays), arrays]
+    module.bind([("data", (4, 2))], [("softmax_label", (4,))])
+    module.init_params()
+    module.init_optimizer()
+    module._accumulate_kvstore("fc_bias", [mx.nd.ones((3,)) for _ in range(4)])
+    found.append([each["fc_bias"] for each in module._param_dict])
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "r")
         records = mx.recordio.MXRecordIO(path, "w")
@@ -2109,6 +2114,102 @@ def fresh_gradients(mx):
         found.append(x._fresh_grad)
     mx.autograd.mark_variables([x], [mx.nd.zeros((2,))])
     return [int(each) if each in (0, 1) else each for each in [*found, x._fresh_grad]]
+
+
+@question
+def rates_of_a_schedule(mx):
+    """The schedule's rate gives way to an optimizer's own, but not to Ftrl's."""
+    found = []
+    for name in ("sgd", "adam", "ftrl", "signum", "nadam"):
+        for settings in ({}, {"learning_rate": 0.7}):
+            schedule = mx.lr_scheduler.FactorScheduler(2, 0.5, base_lr=0.3)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                made = mx.optimizer.create(name, lr_scheduler=schedule, **settings)
+            weight = mx.nd.array([1, -1])
+            state = made.create_state(0, weight)
+            for _ in range(4):
+                made.update(0, weight, mx.nd.array([0.5, 2]), state)
+            found.append([name, schedule.base_lr, made.learning_rate, weight.asnumpy()])
+    return found
+
+
+@question
+def refused_iterators_of_csr(mx):
+    """A csr array fills no last batch; the others it gives, in order or shuffled."""
+    rows = mx.nd.array(np.eye(5, 3)).tostype("csr")
+    found = []
+    for last in ("pad", "roll_over", "discard"):
+        made = [
+            ((rows,), {"shuffle": True}),
+            (({"a": rows, "b": mx.nd.ones((5, 1))},), {}),
+            ((mx.nd.ones((5, 1)), rows), {}),
+        ]
+        for arrays, settings in made:
+            settings = dict(settings, batch_size=2, last_batch_handle=last)
+            found.append(refusal(mx.io.NDArrayIter, *arrays, **settings))
+    return found
+
+
+@question
+def refused_word_vectors(mx):
+    """Files of word vectors that are missing or malformed, and what is no vocabulary."""
+    text = importlib.import_module(mx.__name__ + ".contrib.text")
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "vectors.txt"
+        for title, lines in {
+            "again": "a 1 2\nb 3 4\na 5 6\n", "short": "a 1 2\nb 3\n", "longer": "a 1 2\nb 3 4 5\n",
+            "shorter": "a 1 2 3\nb 4 5\n", "words": "a x y\n",
+        }.items():  # fmt: skip
+            path.write_text(lines)
+            for delimiter in (" ", "\t"):
+                found[f"{title}{delimiter}"] = refusal(
+                    text.embedding.CustomEmbedding, str(path), delimiter
+                )
+        path.write_text("a 1 2\n")
+        good = text.embedding.CustomEmbedding(str(path))
+        found["missing"] = refusal(text.embedding.CustomEmbedding, str(path) + "x")
+    words = text.vocab.Vocabulary()
+    found["no counter"] = refusal(text.vocab.Vocabulary, ["a"])
+    for title, parts in {"no parts": [1], "no part": 1, "mixed": [good, "a"]}.items():
+        found[title] = refusal(text.embedding.CompositeEmbedding, words, parts)
+    found["no vocabulary"] = refusal(text.embedding.CompositeEmbedding, 1, [good])
+    return found
+
+
+@question
+def refused_views_of_sparse_arrays(mx):
+    """Sparse arrays have no views; an array that is copied to itself stays."""
+    array = mx.nd.array([[0, 1], [2, 0]])
+    found = []
+    for stype in ("csr", "row_sparse"):
+        sparse = array.tostype(stype)
+        found += [refusal(sparse.reshape, (4,)), refusal(sparse.reshape, shape=(1, -1))]
+        found.append(mx.nd.reshape(sparse, shape=(4,)))
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        array.copyto(array)
+    return [*found, array, [each.category.__name__ for each in seen]]
+
+
+@question
+def filled_narrow_numbers(mx):
+    """A number that 8 bits do not hold goes around where it fills a part of an array too."""
+    ones = mx.nd.ones((2, 2), dtype="uint8")
+    lengths = mx.nd.array([1, 2])
+    found = []
+    for value in (-1, 300):
+        found.append(mx.nd.SequenceMask(ones, lengths, True, value))
+        set_part = mx.nd._internal._slice_assign_scalar
+        found.append(set_part(ones, scalar=value, begin=(0, 0), end=(1, 2)))
+    return found
+
+
+@question
+def records_as_text(mx):
+    """The header of a record, as it is printed."""
+    return repr(mx.recordio.IRHeader(0, 2.5, 3, 4))
 
 
 def main():

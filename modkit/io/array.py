@@ -11,7 +11,14 @@ import numpy as np
 
 from modkit.constructors import check_at_least, check_keywords
 from modkit.context import Context
-from modkit.errors import DTypeError, NotReadyError, ParameterError, ShapeError, some
+from modkit.errors import (
+    DTypeError,
+    NotReadyError,
+    NotSupportedError,
+    ParameterError,
+    ShapeError,
+    some,
+)  # fmt: skip
 from modkit.io.base import DataBatch, DataDesc, DataIter, check_position
 from modkit.io.order import part_of
 from modkit.ndarray import CSRNDArray, NDArray, array, from_jax
@@ -189,9 +196,8 @@ class NDArrayIter(DataIter):
 
     Args:
         data: an NDArray, NumPy array or pandas object (becomes float32), a list of them or a
-            dictionary; a csr array, also of SciPy, gives csr batches (MXNet's are dense, and
-            ``last_batch_handle`` must be "discard" there); h5py data sets and memory maps are read
-            batch by batch.
+            dictionary; a csr array, also of SciPy, gives csr batches (MXNet's are dense), and needs
+            ``last_batch_handle="discard"``; h5py data sets and memory maps are read batch by batch.
         label: the same, or ``None``.
         batch_size: samples in a batch.
         shuffle: whether to visit the samples in random order.
@@ -208,6 +214,7 @@ class NDArrayIter(DataIter):
 
     Raises:
         ParameterError: a parameter of the wrong kind.
+        NotSupportedError: a csr array without ``last_batch_handle="discard"``.
         ShapeError: the arrays have different numbers of samples.
 
     >>> it = NDArrayIter(np.arange(10), batch_size=4, last_batch_handle="pad")
@@ -244,6 +251,12 @@ class NDArrayIter(DataIter):
         self._label = named_sources(label, label_name, "label")
         if not self._data:
             raise ParameterError("NDArrayIter: data: got nothing, expected at least one array")
+        for name, source in self._data + self._label:
+            if isinstance(source, HeldCsr) and last_batch_handle != "discard":
+                raise NotSupportedError(
+                    f"NDArrayIter: {name!r} is a csr array: got last_batch_handle="
+                    f"{last_batch_handle!r}, expected 'discard'"
+                )
         self.layout, self.shuffle, self.last_batch_handle = layout, shuffle, last_batch_handle
         self._axis = max(DataDesc.get_batch_axis(layout), 0)
         self.num_data = self._count()

@@ -18,6 +18,7 @@ IRHeader = namedtuple("IRHeader", ["flag", "label", "id", "id2"])
 ``flag`` is the number of labels where there are several, else 0; ``label`` a number or an array
 of them; ``id`` and ``id2`` are for the user.
 """
+IRHeader.__name__ = "HEADER"  # the name that MXNet prints; pickle reads __qualname__
 _HEADER = struct.Struct("<IfQQ")
 
 
@@ -25,7 +26,7 @@ def pack(header: Any, s: bytes) -> bytes:
     """A record of a header and data. A label that is not a number is stored as float32.
 
     >>> unpack(pack(IRHeader(0, [1, 2], 7, 0), b"data"))
-    (IRHeader(flag=2, label=array([1., 2.], dtype=float32), id=7, id2=0), b'data')
+    (HEADER(flag=2, label=array([1., 2.], dtype=float32), id=7, id2=0), b'data')
     """
     header = IRHeader(*header)
     if isinstance(header.label, int | float | np.number):

@@ -156,7 +156,7 @@ class BaseModule:
         Args:
             eval_data: the iterator; or what ``fit`` takes, in batches of the bound size.
             eval_metric: a metric, or what ``mx.metric.create`` takes.
-            num_batch: how many batches; default all.
+            num_batch: how many batches, and one more is read; default all.
             batch_end_callback: called with a BatchEndParam after each batch.
             score_end_callback: called with one after the last.
             reset: whether to reset the iterator first.
@@ -239,7 +239,7 @@ class BaseModule:
         Args:
             eval_data: an iterator, or one batch as an NDArray or NumPy array; or a dictionary of
                 arrays, a data frame, or an iterable of batches, in batches of the bound size.
-            num_batch: how many batches; default all.
+            num_batch: how many batches, and one more is read; default all.
             merge_batches: join the batches' outputs along the first axis.
             reset: whether to reset the iterator first.
             always_output_list: a list also where there is one output.
@@ -907,12 +907,10 @@ def _call(callbacks: Functions, param: BatchEndParam) -> None:
 
 
 def _first(batches: Iterable[Any], count: int | None) -> Iterator[Any]:
-    """The first ``count`` batches; no batch beyond them is read."""
+    """The first ``count`` batches; as in MXNet the one beyond them is read too."""
     if count is not None and not is_number(count):
         raise ParameterError(f"num_batch: got {count!r}, expected a number of batches, or None")
-    if count is not None and count <= 0:
-        return
-    for number, batch in enumerate(batches, 1):
-        yield batch
+    for number, batch in enumerate(batches):
         if number == count:
             return
+        yield batch

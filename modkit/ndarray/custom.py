@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from modkit.context import current_context
 from modkit.errors import ParameterError
 from modkit.ndarray.ndarray import NDArray
 from modkit.ndarray.tape import Host, depends, modes, put, tracked, uses_of
@@ -46,7 +47,8 @@ def Custom(*args: NDArray, out: Any = None, name: str | None = None, **kwargs: A
     count, arrays = len(parsed.arguments), [given[n] for n in names]
     parsed.require_fit([each.shape for each in arrays])
     bridge = parsed.own("", [each.stype for each in arrays])
-    ctx, inputs, states = arrays[0].context, arrays[:count], arrays[count:]
+    ctx = arrays[0].context if arrays else current_context()
+    inputs, states = arrays[:count], arrays[count:]
     data = list(map(_host_copy, inputs))
     results, aux = bridge.forward(0, modes.training, data, list(map(_host_copy, states)))
     _write(aux, states)

@@ -24,6 +24,7 @@ from modkit.errors import (
     ParameterError,
     ShapeError,
     nearest,
+    warn_caller,
 )
 from modkit.handles import handle_of, owner_of
 from modkit.interpreter import convert
@@ -622,6 +623,8 @@ class NDArray(AbsentOperators, Methods):
         if isinstance(other, NDArray):
             if other.shape != self.shape:
                 raise ShapeError(f"copyto: got {other.shape} to write to, expected {self.shape}")
+            if other is self:
+                warn_caller("You are attempting to copy an array to itself", RuntimeWarning)
             other._set(self)
             return other
         if not isinstance(other, Context):

@@ -6,11 +6,12 @@ They are stored on the host, as NumPy arrays that are replaced, never written.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import jax.numpy as jnp
 import numpy as np
 
+from modkit.base import NotSupportedForSparseNDArray
 from modkit.context import Context
 from modkit.errors import (
     DeviceError,
@@ -195,6 +196,16 @@ class BaseSparseNDArray(NDArray):
             raise ShapeError(f"copyto: got {other.shape} to write to, expected {self.shape}")
         other._set(self)
         return other
+
+    def reshape(self, *shape: Any, **kwargs: Any) -> NoReturn:
+        """Refused: a sparse array has no views.
+
+        Raises:
+            NotSupportedForSparseNDArray: always.
+        """
+        raise NotSupportedForSparseNDArray(
+            f"reshape: got a {self.stype} array, expected a dense one: array.tostype('default')"
+        )
 
     def detach(self) -> Any:
         """A new handle of the same arrays."""

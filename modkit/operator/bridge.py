@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from modkit import profiler
 from modkit.autograd import pause
 from modkit.context import cpu
 from modkit.errors import ParameterError, ShapeError, nearest
@@ -182,7 +183,8 @@ class PropBridge:
         zeros = [np.zeros(s, t) for s, t in zip(shapes, dtypes, strict=True)]
         in_data, outputs, states = map(_handles, (data, zeros, aux), self._storage)
         operator = self._operator(replica, data, aux)
-        with self._named("forward"), pause(train_mode=train):
+        row = profiler.custom_operator(self._name)
+        with self._named("forward"), pause(train_mode=train), row:
             operator.forward(
                 is_train=train,
                 req=["write"] * len(outputs),
@@ -207,7 +209,8 @@ class PropBridge:
         out_grad, grads = map(_handles, (heads, zeros), self._gradient_storage)
         requests = ["write" if each else "null" for each in wanted]
         operator = self._operator(replica, data, aux)
-        with self._named("backward"), pause(train_mode=True):
+        row = profiler.custom_operator(f"_backward_{self._name}")
+        with self._named("backward"), pause(train_mode=True), row:
             operator.backward(
                 req=requests,
                 out_grad=out_grad,

@@ -138,7 +138,7 @@ class Ftrl(RuleOptimizer):
 
     Args:
         lamda1: ``λ₁``, the L1 penalty.
-        learning_rate: the rate.
+        learning_rate: the rate; without effect beside an ``lr_scheduler``, which keeps its own.
         beta: ``β``.
         kwargs: see `Optimizer`.
 
@@ -157,6 +157,8 @@ class Ftrl(RuleOptimizer):
         beta: float = 1,
         **kwargs: Any,
     ):
+        if kwargs.get("lr_scheduler") is not None:
+            learning_rate = None
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.lamda1, self.beta = lamda1, beta
 

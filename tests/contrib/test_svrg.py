@@ -47,6 +47,8 @@ def test_two_contexts_train_as_one():
         module.fit(data, num_epoch=2, eval_metric="mse", **SGD)
         weights.append(weight(module))
     np.testing.assert_allclose(*weights, rtol=1e-5)
+    shares = [each["fc_weight"].asnumpy() for each in module._param_dict]
+    np.testing.assert_array_equal(*shares)  # MXNet 1.9.1: of the sum over the contexts
 
 
 @pytest.mark.parametrize("optimizer", ["adam", mx.optimizer.Adam(learning_rate=0.1)])

@@ -113,6 +113,9 @@ def test_predict_drops_padding_and_score_counts_it():
     np.testing.assert_array_equal(np.concatenate([p[0].asnumpy() for p in parts]), merged.asnumpy())
     assert isinstance(module.predict(source, always_output_list=True), list)
     assert module.predict(source, num_batch=2).shape == (16, 4)
+    assert source.cursor == 16  # MXNet 1.9.1: the batch beyond them has been read
+    assert module.predict(source, num_batch=0) == [] and source.cursor == 0
+    assert module.predict(source, num_batch=-1).shape == (21, 4)
     assert [(n, len(o), b.pad) for o, n, b in module.iter_predict(source)] == [
         (0, 1, 0), (1, 1, 0), (2, 1, 3)
     ]  # fmt: skip

@@ -324,7 +324,11 @@ def _outputs(data, iterate=False):
     module = mx.mod.Module(net, label_names=None)
     module.bind([("data", (3, 4))], for_training=False)
     module.init_params(mx.init.One())
-    batch = next(mx.io.NDArrayIter(data, batch_size=3)) if iterate else mx.io.DataBatch([data])
+    batch = (
+        next(mx.io.NDArrayIter(data, None, 3, False, "discard"))
+        if iterate
+        else mx.io.DataBatch([data])
+    )
     module.forward(batch)
     return module.get_outputs()[0].asnumpy()
 

@@ -336,7 +336,7 @@ def test_fit_with_csr_batches_and_several_steps_a_call():
     for steps in (1, 4):
         mx.random.seed(0)
         source = mx.nd.array(data).tostype("csr")
-        batches_ = mx.io.NDArrayIter({"data": source}, {"label": label}, 8)
+        batches_ = mx.io.NDArrayIter({"data": source}, {"label": label}, 8, False, "discard")
         assert next(iter(batches_)).data[0].stype == "csr"
         batches_.reset()
         module = mx.mod.Module(factorization_machine(mx), ["data"], ["label"])

@@ -119,10 +119,16 @@ class SVRGModule(Module):
             count += 1
         if not count:
             raise ParameterError("update_full_grads: the iterator has no batch")
-        for total in sums:
-            for grad in total.values():
-                grad /= count
-        self._param_dict = sums
+        for name in sums[0]:
+            self._accumulate_kvstore(name, [each[name] / count for each in sums])
+
+    def _accumulate_kvstore(self, key: str, value: Sequence[NDArray]) -> None:
+        """Keep the sum of full gradients of one parameter, each context an equal share of it."""
+        share = sum((v.as_in_context(value[0].context) for v in value[1:]), value[0])
+        share /= self._ctx_len
+        self._param_dict = self._param_dict or [{} for _ in self._context]
+        for context, kept in zip(self._context, self._param_dict, strict=True):
+            kept[key] = share.copyto(context)
 
     def _update_svrg_gradients(self) -> None:
         """Replace ``g(w)`` by ``g(w) - g(w~) + mu``, once there are full gradients."""

@@ -17,6 +17,10 @@ from modkit.ndarray import NDArray, array, zeros
 Vector = Callable[..., NDArray]
 
 
+class VectorFileError(FileFormatError, AssertionError):
+    """A file of word vectors that cannot be read, which MXNet answers with an AssertionError."""
+
+
 class _TokenEmbedding(Vocabulary):
     """A vocabulary with a vector for each token.
 
@@ -60,7 +64,7 @@ class _TokenEmbedding(Vocabulary):
         unknown: list[float] | None = None
         for number, token, values in _lines(path, elem_delim, encoding):
             if self._vec_len and len(values) != self._vec_len:
-                raise FileFormatError(
+                raise VectorFileError(
                     f"{path}: line {number}: got {len(values)} numbers for {token!r}, expected "
                     f"{self._vec_len} as before"
                 )
@@ -72,7 +76,7 @@ class _TokenEmbedding(Vocabulary):
             else:
                 vectors[token] = values
         if not self._vec_len:
-            raise FileFormatError(f"{path}: there is no vector of two or more numbers")
+            raise VectorFileError(f"{path}: there is no vector of two or more numbers")
         first = init_unknown_vec(shape=self._vec_len) if unknown is None else array(unknown)
         if vocabulary is None:
             self._idx_to_token += [t for t in vectors if t not in self._token_to_idx]
@@ -149,7 +153,7 @@ def _lines(path: Path, delimiter: str, encoding: str) -> Iterator[tuple[int, str
             try:
                 yield number, token, [float(each) for each in rest]
             except ValueError as error:
-                raise FileFormatError(f"{path}: line {number}: {error}") from error
+                raise VectorFileError(f"{path}: line {number}: {error}") from error
 
 
 class _Pretrained(_TokenEmbedding):
@@ -221,7 +225,8 @@ class CustomEmbedding(_TokenEmbedding):
         **kwargs: see `Vocabulary`.
 
     Raises:
-        FileFormatError: a line has no numbers, or more or fewer than the lines before.
+        ParameterError: there is no such file.
+        VectorFileError: a line has no numbers, or more or fewer than the lines before.
     """
 
     def __init__(
@@ -235,6 +240,8 @@ class CustomEmbedding(_TokenEmbedding):
     ):
         super().__init__(**kwargs)
         path = Path(pretrained_file_path).expanduser()
+        if not path.is_file():
+            raise ParameterError(f"CustomEmbedding: pretrained_file_path: there is no file {path}")
         self._load(path, elem_delim, init_unknown_vec, encoding, vocabulary)
 
 
@@ -248,9 +255,21 @@ class CompositeEmbedding(_TokenEmbedding):
 
     def __init__(self, vocabulary: Vocabulary, token_embeddings: Any):
         super().__init__()
-        self._index(vocabulary)
         if isinstance(token_embeddings, _TokenEmbedding):
             token_embeddings = [token_embeddings]
+        if not isinstance(vocabulary, Vocabulary):
+            got = type(vocabulary).__name__
+            raise ParameterError(
+                f"CompositeEmbedding: vocabulary: got {got}, expected a Vocabulary"
+            )
+        many = isinstance(token_embeddings, list)
+        for each in token_embeddings if many else [token_embeddings]:
+            if not many or not isinstance(each, _TokenEmbedding):
+                raise ParameterError(
+                    f"CompositeEmbedding: token_embeddings: got {type(each).__name__}, expected a "
+                    "token embedding or a list of them"
+                )
+        self._index(vocabulary)
         parts = [e.get_vecs_by_tokens(self._idx_to_token).asnumpy() for e in token_embeddings]
         joined = np.concatenate(parts, axis=1)
         self._vec_len, self._idx_to_vec = joined.shape[1], array(joined)

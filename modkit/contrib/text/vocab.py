@@ -38,6 +38,11 @@ class Vocabulary:
         unknown_token: Hashable = "<unk>",
         reserved_tokens: Sequence[Hashable] | None = None,
     ):
+        if counter is not None and not isinstance(counter, Counter):
+            raise ParameterError(
+                f"Vocabulary: counter: got {type(counter).__name__}, expected a "
+                "collections.Counter of tokens"
+            )
         if min_freq < 1:
             raise ParameterError(f"Vocabulary: min_freq: got {min_freq}, expected 1 or more")
         special = [unknown_token, *(reserved_tokens or [])]

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.dtype_inference import first_by_default
+from modkit.ops.elementwise.arithmetic import convert
 from modkit.ops.partial_shapes import Rule, Sizes, link, opened, rank_of
 from modkit.ops.registry import Attrs, op
 
@@ -99,7 +100,7 @@ def sequence_mask(
         return data
     lengths = jnp.expand_dims(sequence_length.astype(jnp.int32), axis)
     inside = _spread(_steps(data, axis) < lengths, data)
-    return jnp.where(inside, data, jnp.asarray(value).astype(data.dtype))
+    return jnp.where(inside, data, convert(jnp.asarray(value), data.dtype))
 
 
 @_sequence("SequenceLast", whole=False)

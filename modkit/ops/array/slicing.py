@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.dtype_inference import first_decides
+from modkit.ops.elementwise.arithmetic import convert
 from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened, rank_of
 from modkit.ops.registry import Attrs, Axes, Shape, Traced, op
 
@@ -264,4 +265,4 @@ def slice_assign_scalar(
         returns: as ``data``.
     """
     part = slices_of("_slice_assign_scalar", begin, end, step, data.ndim)
-    return data.at[part].set(jnp.asarray(scalar).astype(data.dtype))
+    return data.at[part].set(convert(jnp.asarray(scalar), data.dtype))
