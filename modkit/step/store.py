@@ -41,6 +41,10 @@ class TrainState(NamedTuple):
     grads: Arrays
 
 
+SEVERAL = 0
+"""The `Store.trainer` where more than one thread has run steps; no thread has this number."""
+
+
 def _part(values: Arrays, names: Iterable[str]) -> Arrays:
     return {name: values[name] for name in names}
 
@@ -72,7 +76,7 @@ class Store:
         work: by field, the pass that will replace it.
         aliased: slots of parameters and optimizer states whose buffer may be aliased: a step
             donates a copy of it.
-        trainer: the thread that ran the last step.
+        trainer: the thread that ran all steps, or `SEVERAL`.
     """
 
     def __init__(self, home: Placement):
@@ -232,7 +236,8 @@ class Store:
             {**old.grads, **grads} if waits("grads") is work else old.grads,
         )
         if waits("params") is work:
-            self.trainer = threading.get_ident()
+            own = threading.get_ident()
+            self.trainer = own if self.trainer in (None, own) else SEVERAL
             self._readers.clear()
             if self.aliased:
                 self.aliased = {
