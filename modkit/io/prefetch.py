@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from modkit import fork
 from modkit.errors import NameNotFoundError, ParameterError, nearest
 from modkit.io.base import (
     DataBatch,
@@ -111,7 +112,7 @@ class PrefetchingIter(HeldBatchIter):
         self._ended = False
         self._fetches: list[_Fetch] = []
         self._before: list[Any] = []
-        self._turn = threading.RLock()
+        self._turn = fork.lock()
         self._fetch()
 
     @property

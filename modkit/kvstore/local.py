@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import operator
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import jax
 import numpy as np
 
+from modkit import fork
 from modkit.context import Context, cpu
 from modkit.errors import (
     NameNotFoundError,
@@ -49,7 +49,7 @@ class KVStore(KVStoreBase):
         self._stored: dict[Key, NDArray] = {}
         self._updater: Callable[[Any, NDArray, NDArray], Any] | None = None
         self._compressor: Compressor | None = None
-        self._turn = threading.RLock()
+        self._turn = fork.lock()
 
     @property
     def type(self) -> str:

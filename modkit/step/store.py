@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import jax
 import numpy as np
 
+from modkit import fork
 from modkit.errors import NotReadyError
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import AnyCell, Change, Pending, aval_of, copy_of, under_way, x64_for
@@ -88,7 +89,7 @@ class Store:
         self.work: dict[str, Work] = {}
         self.aliased: set[Slot] = set()
         self.trainer: int | None = None
-        self.lock = threading.RLock()
+        self.lock = fork.lock()
         self._unplaced: set[Slot] = set()
         self._readers: list[weakref.ref[Any]] = []
         self._adopted: tuple[Sequence[str], Sequence[Any]] = ((), ())
