@@ -49,7 +49,7 @@ class MissingFileError(ModkitError, FileNotFoundError):
     __str__ = FileAccessError.__str__
 
 
-def missing_file(path: str | os.PathLike[str], what: str = "file") -> MissingFileError:
+def missing_file(path: str | os.PathLike[str]) -> MissingFileError:
     """The error of a file that is not there, with the nearest names of those beside it."""
     name = os.fspath(path)
     folder, own = os.path.split(name)
@@ -60,7 +60,15 @@ def missing_file(path: str | os.PathLike[str], what: str = "file") -> MissingFil
     except OSError as error:  # a folder that is there may refuse to be listed
         absent = isinstance(error, FileNotFoundError | NotADirectoryError)
         hint = f"; nor is there the folder {folder}" if absent else ""
-    return MissingFileError(f"{name}: there is no such {what}{hint}")
+    return MissingFileError(f"{name}: there is no such file{hint}")
+
+
+def _may_be_name(name: str) -> bool:
+    """Whether the system accepts a name, which has no NUL and characters that it encodes."""
+    try:
+        return bool(name) and b"\0" not in os.fsencode(name)
+    except UnicodeEncodeError:
+        return False
 
 
 @contextlib.contextmanager
@@ -76,6 +84,8 @@ def named_errors(fname: str | os.PathLike[str], what: str) -> Iterator[None]:
         FileAccessError: anything else.
     """
     name = os.fspath(fname)
+    if not _may_be_name(name):
+        raise FileAccessError(f"{name!r}: cannot be {what}: no file can have such a name")
     try:
         yield
     except ModkitError:
@@ -103,8 +113,8 @@ def check_is_file(path: Path) -> None:
         MissingFileError: there is no such file.
         FileFormatError: it is a folder or a device.
     """
-    if not path.exists():
-        raise missing_file(path)
+    with named_errors(path, "read"):
+        path.stat()
     if not path.is_file():
         what = "a folder" if path.is_dir() else "a device or a pipe"
         raise FileFormatError(f"{path}: it is {what}, expected a file")
@@ -130,8 +140,8 @@ def atomic_write(fname: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     ...     (Path(folder) / "x.bin").read_bytes()
     b'abc'
     """
-    target = Path(os.path.realpath(fname))
     with named_errors(fname, "written"):
+        target = Path(os.path.realpath(fname))
         if target.exists() and not target.is_file():
             with target.open("wb") as file:
                 yield file
@@ -250,10 +260,11 @@ class FileWindow:
     process, while reading raises an error. Any thread may read.
 
     Args:
-        fname: the file. A pipe or device is read to its end at once.
+        fname: the file. A pipe is read to its end at once.
 
     Raises:
         MissingFileError: there is no such file.
+        FileFormatError: it is a device.
         FileAccessError: it cannot be read.
     """
 
@@ -265,6 +276,8 @@ class FileWindow:
         with contextlib.ExitStack() as opened, named_errors(self.name, "read"):
             self._file = opened.enter_context(Path(fname).open("rb", buffering=0))
             state = os.fstat(self._file.fileno())
+            if stat.S_ISCHR(state.st_mode):  # some never end, as /dev/zero
+                raise FileFormatError(f"{self.name}: it is a device, expected a file or a pipe")
             self._size = state.st_size
             if not stat.S_ISREG(state.st_mode) or not self._size:
                 self._whole = self._file.readall()
@@ -395,20 +408,20 @@ def check_dense(where: str, shape: Sequence[int], itemsize: int, sparse_bytes: i
         )
 
 
-def text_lines(fname: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
+def text_lines(fname: str | os.PathLike[str], encoding: str = "UTF-8") -> Iterator[tuple[int, str]]:
     """The lines of a text file with numbers from 1, without line endings.
 
     Raises:
         MissingFileError: there is no such file.
-        FileFormatError: a line is not UTF-8.
+        FileFormatError: a line is not text in the encoding.
     """
     name, number = os.fspath(fname), 0
-    with named_errors(name, "read"), Path(fname).open(encoding="utf-8") as file:
+    with named_errors(name, "read"), Path(fname).open(encoding=encoding) as file:
         try:
             for number, line in enumerate(file, 1):
                 yield number, line.removesuffix("\n")
         except UnicodeDecodeError as error:
-            raise FileFormatError(f"{name}: after line {number}: not UTF-8 text") from error
+            raise FileFormatError(f"{name}: after line {number}: not {encoding} text") from error
 
 
 @functools.lru_cache(maxsize=256)

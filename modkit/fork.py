@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 import os
+import threading
+import weakref
+from typing import Any
 
 from modkit.errors import NotSupportedError
+
+_locks: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def lock() -> Any:
+    """A re-entrant lock; a forked child, which lacks the other threads, finds it free of them."""
+    made = threading.RLock()
+    _locks.add(made)
+    return made
 
 
 class ForkState:
@@ -24,6 +36,9 @@ class ForkState:
 
     def _after_fork(self) -> None:
         self.forked = self.started
+        for each in list(_locks):
+            if not each._is_owned():
+                each._at_fork_reinit()
 
     def start(self) -> None:
         """Note that a device is used.

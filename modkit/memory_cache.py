@@ -6,13 +6,13 @@ import contextlib
 import ctypes
 import itertools
 import sys
-import threading
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 
+from modkit import fork
 from modkit.fork import process
 
 uses = itertools.count()
@@ -75,7 +75,7 @@ class Budget:
     def __init__(self, limit: int, most: int):
         self.limit, self._most = limit, most
         self._programs: weakref.WeakSet[Kept] = weakref.WeakSet()
-        self._lock = threading.RLock()
+        self._lock = fork.lock()
         self._count = 0  # of executables; those of deleted programs are subtracted by `trim`
 
     def note(self, program: Kept, signature: int) -> None:

@@ -20,7 +20,7 @@ from typing import Any, Self
 import jax
 
 from modkit.errors import NotSupportedError, ParameterError, not_taken
-from modkit.files import atomic_write
+from modkit.files import FileAccessError, atomic_write, named_errors
 from modkit.lazy import dir_of
 
 __dir__ = dir_of(__name__)
@@ -36,7 +36,8 @@ _folder = "profile"
 _running = False
 _times_ms: dict[str, dict[str, tuple[int, float, float, float]]] = {}
 """Number, sum, least and largest of the durations, by section of the table and by name."""
-_times_lock = threading.Lock()
+_lock = threading.RLock()
+"""Held while the state or the durations change."""
 _aggregates = _imperative = False
 """Whether programs are timed while the profiler runs, and whether eager operators are too."""
 aggregated: frozenset[str] = frozenset()
@@ -87,19 +88,31 @@ def set_state(state: str = "stop", profile_process: str = "worker") -> None:
     Raises:
         ParameterError: an unknown state.
         NotSupportedError: another process.
+        FileAccessError: the folder of the trace cannot be written.
     """
     global _running, aggregated
     if state not in ("run", "stop"):
         raise StateError(f"set_state: got {state!r}, expected 'run' or 'stop'")
     if profile_process != "worker":
         raise NotSupportedError("set_state: modkit has no server processes to profile")
-    if state == "run" and not _running:
-        jax.profiler.start_trace(_folder)
-    elif state == "stop" and _running:
-        jax.profiler.stop_trace()
-        _log.info("profiler: wrote a trace into %s, and %s for chrome://tracing", _folder, _write())
-    _running = state == "run"
-    aggregated = _present()
+    with _lock:
+        if (state == "run") is _running:
+            return
+        if _running:
+            try:
+                jax.profiler.stop_trace()
+            except jax.errors.JaxRuntimeError as error:
+                raise FileAccessError(f"{_folder}: cannot be written: {error}") from error
+        else:
+            with named_errors(_folder, "written"):  # else the error comes with the trace
+                Path(_folder).mkdir(parents=True, exist_ok=True)
+            jax.profiler.start_trace(_folder)
+        _running = not _running
+        aggregated = _present()
+        if not _running:
+            _log.info(
+                "profiler: wrote a trace into %s, and %s for chrome://tracing", _folder, _write()
+            )
 
 
 def _write() -> Path:
@@ -140,7 +153,7 @@ def custom_operator(name: str) -> Iterator[None]:
 def _note(section: str, name: str, began_s: float) -> None:
     """Add an interval, which ends now, to the table."""
     took_ms = 1e3 * (time.perf_counter() - began_s)
-    with _times_lock:
+    with _lock:
         rows = _times_ms.setdefault(section, {})
         count, total, least, most = rows.get(name, (0, 0.0, took_ms, took_ms))
         rows[name] = count + 1, total + took_ms, min(least, took_ms), max(most, took_ms)
@@ -194,7 +207,7 @@ def dumps(
             f"dumps: got format={format!r}, sort_by={sort_by!r}, expected table or json, and one "
             f"of {', '.join(map(str.lower, columns))}"
         )
-    with _times_lock:
+    with _lock:
         sections = {section: dict(times) for section, times in _times_ms.items()}
         if reset:
             _times_ms.clear()

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
+from modkit import fork
 from modkit.context import Context
 from modkit.errors import ParameterError
 
-_lock = threading.Lock()
+_lock = fork.lock()
 _seed = 0
 _count = 0
 

@@ -10,6 +10,7 @@ import pytest
 
 from modkit.errors import FileFormatError, ModkitError, NotSupportedError
 from modkit.files import (
+    FileAccessError,
     FileWindow,
     MissingFileError,
     Reader,
@@ -145,6 +146,19 @@ def test_a_missing_file_is_both_errors(tmp_path):
     ):
         pass
     assert issubclass(MissingFileError, ModkitError)
+
+
+@pytest.mark.parametrize("name", ["", "a\0b", "a\ud800"])
+def test_names_that_no_file_has(name):
+    for use in (FileWindow, lambda name: atomic_write(name).__enter__()):
+        with pytest.raises(FileAccessError, match="no file can have such a name"):
+            use(name)
+
+
+@pytest.mark.skipif(not os.path.exists(os.devnull), reason="no such device")  # noqa: PTH110
+def test_a_device_which_may_never_end_is_not_read():
+    with pytest.raises(FileFormatError, match="it is a device"):
+        FileWindow(os.devnull)
 
 
 def test_fields_and_texts():

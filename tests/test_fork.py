@@ -3,9 +3,11 @@
 from tests.fresh import answer
 
 PROGRAM = """
-import json, multiprocessing, warnings
+import json, multiprocessing, threading, warnings
 import numpy as np
 import modkit as mx
+from modkit import stream
+from modkit.ndarray import storage
 warnings.simplefilter("ignore")  # JAX and Python 3.12 warn at fork
 
 net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name="fc")
@@ -47,6 +49,22 @@ for call in (
     "mx.mod.Module(net, label_names=None).bind([('data', (2, 3))])",
 ):
     answers[call] = in_child(call)
+
+module = mx.mod.Module(net, label_names=None)
+module.bind([("data", (1, 3))])
+module.init_params()
+held, done = threading.Event(), threading.Event()
+
+def hold():
+    with module._exec_group.store.lock, storage.replacing, stream._lock:
+        held.set()
+        done.wait()
+
+threading.Thread(target=hold).start()
+held.wait()
+for call in ("old.__setitem__(1, 3.0)", "mx.random.seed(3)", "module.get_params()"):
+    answers[call] = in_child(call)
+done.set()
 print(json.dumps(answers))
 """
 
@@ -61,6 +79,9 @@ def test_forked_children():
     assert answers.pop("old[1].asscalar().item()") == ["value", 2.0]
     assert answers.pop("old.__setitem__(0, 3.0)") == ["value", None]
     assert answers.pop("fresh.asnumpy().tolist()") == ["value", [1.0, 1.0, 1.0]]
-    assert len(answers) == 5
+    # What another thread locked at the fork is free in the child.
+    assert answers.pop("old.__setitem__(1, 3.0)") == ["value", None]
+    assert answers.pop("mx.random.seed(3)") == ["value", None]
+    assert len(answers) == 6
     for call, (name, text) in answers.items():
         assert (name, "spawn" in text) == ("NotSupportedError", True), (call, text)

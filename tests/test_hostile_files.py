@@ -338,6 +338,29 @@ def test_a_plot_of_an_operator_that_says_no_name():
     assert "mine" in plot_network(mx.sym.load_json(text)).source
 
 
+# ── Names ───────────────────────────────────────────────────────────────────────────────────
+
+
+NAMED_READERS = {
+    "csv": lambda path: mx.io.CSVIter(data_csv=path, data_shape=(2,), batch_size=1),
+    "libsvm": lambda path: mx.io.LibSVMIter(data_libsvm=path, data_shape=(2,), batch_size=1),
+    "mnist": lambda path: mx.io.MNISTIter(image=path, label=path),
+    "vectors": lambda path: mx.contrib.text.embedding.CustomEmbedding(path),
+    "onnx": lambda path: mx.contrib.onnx.import_model(path),
+    "model": lambda path: mx.Predictor(path, {}, {"data": (1,)}),
+}
+
+
+@pytest.mark.parametrize("reader", NAMED_READERS)
+def test_a_path_that_cannot_be_read_is_named(reader, tmp_path):
+    if reader == "onnx":
+        pytest.importorskip("onnx")
+    for name in (tmp_path, tmp_path / "gone", tmp_path / ("x" * 300), f"{tmp_path}/a\0b"):
+        with pytest.raises(MXNetError) as caught:
+            NAMED_READERS[reader](str(name))
+        assert str(tmp_path) in str(caught.value)
+
+
 # ── The store of compiled programs ──────────────────────────────────────────────────────────
 
 

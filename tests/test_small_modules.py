@@ -13,6 +13,7 @@ import pytest
 
 import modkit as mx
 from modkit.errors import NotSupportedError, ParameterError
+from modkit.files import FileAccessError
 from tests.fresh import answer
 
 
@@ -174,6 +175,15 @@ def no_trace(monkeypatch):
     yield
     mx.profiler.set_state("stop")
     mx.profiler.set_config()
+
+
+def test_a_trace_that_cannot_be_written_is_refused_before_it_starts(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(mx.profiler, "_folder", str(tmp_path / "file" / "trace"))
+    monkeypatch.setattr("jax.profiler.start_trace", pytest.fail)
+    with pytest.raises(FileAccessError, match="trace: cannot be written: Not a directory"):
+        mx.profiler.set_state("run")
+    mx.profiler.set_state("stop")
 
 
 # MXNet 1.9.1: whether eager calls and bound graphs have rows, by options beside aggregate_stats.

@@ -11,7 +11,7 @@ import numpy as np
 
 from modkit.context import Context
 from modkit.errors import FileFormatError, NotReadyError, ParameterError, nearest
-from modkit.files import missing_file
+from modkit.files import named_errors
 from modkit.io.array import to_device
 from modkit.io.base import DataBatch, DataDesc, DataIter, check_position
 from modkit.ndarray import NDArray
@@ -59,6 +59,7 @@ class MXDataIter(DataIter):
         self._names = data_name, label_name
         self._rows: Iterator[HostBatch] | None = None
         self._present: HostBatch | None = None
+        self._failure: Exception | None = None
         self._begin: dict[str, Any] = {}
         self._taken = 0
         self._passing_over = False
@@ -124,16 +125,26 @@ class MXDataIter(DataIter):
 
     def reset(self) -> None:
         """Begin the next epoch."""
-        self._rows = self._present = None
+        self._rows = self._present = self._failure = None
 
     def iter_next(self) -> bool:
-        """Step to the next batch; whether there is one."""
+        """Step to the next batch; whether there is one.
+
+        Raises:
+            FileFormatError: a sample cannot be read; again at each call until `reset`.
+        """
+        if self._failure is not None:  # the generator has ended, but not the epoch
+            raise self._failure
         if self._rows is None:
             self._begin, self._taken = self._place(), 0
             self._rows = self._epoch()
-        with DeferredSignals():  # an exception ends a generator, and with it the epoch
+        with DeferredSignals():  # an exception ends a generator
             self._taken += 1
-            self._present = next(self._rows, None)
+            try:
+                self._present = next(self._rows, None)
+            except Exception as error:
+                self._failure = error
+                raise
         return self._present is not None
 
     def next(self) -> DataBatch:
@@ -187,12 +198,11 @@ def files_at(path: str) -> list[Path]:
         FileFormatError: there are only empty ones.
     """
     place = Path(path)
-    if not place.exists():
-        raise missing_file(path, "file or folder")
-    files = (
-        sorted(each for each in place.iterdir() if each.is_file()) if place.is_dir() else [place]
-    )
-    filled = [each for each in files if each.stat().st_size]
+    with named_errors(path, "read"):
+        files = [place]
+        if place.is_dir():
+            files = sorted(each for each in place.iterdir() if each.is_file())
+        filled = [each for each in files if each.stat().st_size]
     if not filled:
         raise FileFormatError(
             f"{path}: {'all files are' if place.is_dir() else 'the file is'} empty"

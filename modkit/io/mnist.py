@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from modkit.errors import FileFormatError
-from modkit.files import missing_file
+from modkit.files import check_is_file, named_errors
 from modkit.io.file_iter import HostBatch, MXDataIter, check_parameters
 from modkit.io.order import Shuffler, part_of
 from modkit.ops.registry import parse_value
@@ -99,9 +99,8 @@ def read_idx(path: str, ndim: int) -> np.ndarray:
         FileFormatError: it is no idx file of bytes with ``ndim`` dimensions, or is cut off.
         MissingFileError: there is no such file.
     """
-    if not Path(path).exists():
-        raise missing_file(path)
-    with Path(path).open("rb") as raw:
+    check_is_file(Path(path))
+    with named_errors(path, "read"), Path(path).open("rb") as raw:
         packed = raw.read(2) == _GZIP
     limit = Path(path).stat().st_size * (_MOST_PACKED if packed else 1)
     try:

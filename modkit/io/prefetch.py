@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from modkit import fork
 from modkit.errors import NameNotFoundError, ParameterError, nearest
 from modkit.io.base import (
     DataBatch,
@@ -111,6 +112,7 @@ class PrefetchingIter(HeldBatchIter):
         self._ended = False
         self._fetches: list[_Fetch] = []
         self._before: list[Any] = []
+        self._turn = fork.lock()
         self._fetch()
 
     @property
@@ -143,13 +145,14 @@ class PrefetchingIter(HeldBatchIter):
 
     def _begin(self, begin: Callable[[Any], None]) -> None:
         """Drop prefetched batches, and call ``begin`` for each iterator."""
-        for fetch in self._fetches:
-            fetch.wait()
-        self._fetches = []
-        for each in self.iters:
-            begin(each)
-        self._ended = False
-        self._fetch()
+        with self._turn:
+            for fetch in self._fetches:
+                fetch.wait()
+            self._fetches = []
+            for each in self.iters:
+                begin(each)
+            self._ended = False
+            self._fetch()
 
     def _fetch(self) -> None:
         with DeferredSignals():  # one batch of each iterator, or of none
@@ -164,20 +167,26 @@ class PrefetchingIter(HeldBatchIter):
         """Begin anew, with each iterator seeded."""
         self._begin(lambda each: reseed(each, seed))
 
+    def next(self) -> DataBatch:
+        """The next batch; each goes to one of the threads that call this."""
+        with self._turn:
+            return super().next()
+
     def iter_next(self) -> bool:
         """Step to the next batch; whether there is one.
 
         Raises:
             ParameterError: the iterators do not go together.
         """
-        if self._ended:
-            return False
-        if not self._fetches:  # an interrupted call has left none
-            self._fetch()
-        for fetch in self._fetches:
-            fetch.wait()
-        with DeferredSignals():
-            return self._step()
+        with self._turn:
+            if self._ended:
+                return False
+            if not self._fetches:  # an interrupted call has left none
+                self._fetch()
+            for fetch in self._fetches:
+                fetch.wait()
+            with DeferredSignals():
+                return self._step()
 
     def _step(self) -> bool:
         fetched, self._fetches = self._fetches, []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import struct
+import threading
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -90,6 +91,7 @@ class MXRecordIO:
         self.writable = flag == "w"
         self.pid: int | None = None
         self._file: BinaryIO | None = None
+        self._turn = threading.RLock()  # held while a record is read, or its place noted
         self.open()
 
     def open(self) -> None:
@@ -102,6 +104,7 @@ class MXRecordIO:
         with self._access():
             self._file = Path(self.uri).open(self.flag + "b", buffering)  # noqa: SIM115 - close()
         self._size = os.fstat(self._file.fileno()).st_size  # the limit of offsets of a reader
+        self._turn = threading.RLock()  # after a fork a thread of the parent may hold the old one
         self.pid = os.getpid()
         if self.writable:
             _WRITERS.add(self)
@@ -139,10 +142,10 @@ class MXRecordIO:
                 f"{self.uri}: a writer cannot be pickled, for opening it again would empty the "
                 "file; close it and pickle a reader"
             )
-        return {**self.__dict__, "_file": None, "pid": None}
+        return {**self.__dict__, "_file": None, "_turn": None, "pid": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update(state, _turn=threading.RLock())
         if self.is_open:
             self.open()
 
@@ -212,6 +215,10 @@ class MXRecordIO:
             FileFormatError: the file is no RecordIO file, or ends within a record.
         """
         file = self._handle("r", "read")
+        with self._turn:
+            return self._read(file)
+
+    def _read(self, file: BinaryIO) -> bytes | None:
         kind, part = self._read_part(file)
         if kind is None:
             return None
@@ -234,8 +241,9 @@ class MXRecordIO:
             FileFormatError: no record begins there.
         """
         file = self._handle("r", "read_at")
-        file.seek(place)
-        record = self.read()
+        with self._turn:
+            file.seek(place)
+            record = self.read()
         if record is None:
             raise self._bad(file, "the file ends where a record should begin", place)
         return record
@@ -399,8 +407,7 @@ class MXIndexedRecordIO(MXRecordIO):
             NameNotFoundError: there is no such key; a ``KeyError``.
             FileFormatError: its offset lies outside the file.
         """
-        if self.is_open and not self.writable:
-            self._check_pid(allow_reset=True)
+        self._reset_after_fork()
         file = self._handle("r", "seek")
         place = self.idx.get(idx)
         if place is None:
@@ -415,18 +422,28 @@ class MXIndexedRecordIO(MXRecordIO):
             )
         file.seek(place)
 
+    def _reset_after_fork(self) -> None:
+        if self.is_open and not self.writable:
+            self._check_pid(allow_reset=True)
+
     def tell(self) -> int:
         """The offset of the next record to be written."""
         return self._handle("w", "tell").tell()
 
     def read_idx(self, idx: Any) -> bytes | None:
         """The record of key ``idx``."""
-        self.seek(idx)
-        return self.read()
+        self._reset_after_fork()
+        with self._turn:
+            self.seek(idx)
+            return self.read()
 
     def write_idx(self, idx: Any, buf: bytes | bytearray | memoryview) -> None:
         """Append a record of key ``idx``."""
         key = self.key_type(idx)
+        with self._turn:
+            self._write_at_key(key, buf)
+
+    def _write_at_key(self, key: Any, buf: bytes | bytearray | memoryview) -> None:
         place = self.tell()
         self.write(buf)
         if self.fidx is None:

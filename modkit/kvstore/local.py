@@ -10,6 +10,7 @@ from typing import Any, cast
 import jax
 import numpy as np
 
+from modkit import fork
 from modkit.context import Context, cpu
 from modkit.errors import (
     NameNotFoundError,
@@ -48,6 +49,7 @@ class KVStore(KVStoreBase):
         self._stored: dict[Key, NDArray] = {}
         self._updater: Callable[[Any, NDArray, NDArray], Any] | None = None
         self._compressor: Compressor | None = None
+        self._turn = fork.lock()
 
     @property
     def type(self) -> str:
@@ -131,17 +133,22 @@ class KVStore(KVStoreBase):
         """
         operator.index(priority)
         for k, values in pairs("kvstore.push", key, value):
-            stored = self._at("push", k)
-            for each in values:
-                self._check_shape("push", k, each, stored)
-            total = self.total(k, values)
-            if self._on_device:
-                stored = self._stored[k] = stored.as_in_context(total.ctx)
-            if self._updater is None:
-                self._replace(stored, total)
-            else:
-                named = k.encode() if isinstance(k, str) else k  # as MXNet's updaters have it
-                self._updater(named, total.as_in_context(stored.ctx), stored)
+            with self._turn:  # an updater reads and writes: none of another thread is lost
+                self._push_one(k, values)
+
+    def _push_one(self, key: Key, values: list[NDArray]) -> None:
+        """Sum the values of one key, and update or replace the stored value."""
+        stored = self._at("push", key)
+        for each in values:
+            self._check_shape("push", key, each, stored)
+        total = self.total(key, values)
+        if self._on_device:
+            stored = self._stored[key] = stored.as_in_context(total.ctx)
+        if self._updater is None:
+            self._replace(stored, total)
+        else:
+            named = key.encode() if isinstance(key, str) else key  # as MXNet's updaters have it
+            self._updater(named, total.as_in_context(stored.ctx), stored)
 
     def _replace(self, stored: NDArray, total: NDArray) -> None:
         """Store a sum, in a store without an updater."""

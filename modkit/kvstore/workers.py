@@ -299,8 +299,9 @@ def _listen(port: int, size: int, end: float) -> dict[int, socket.socket]:
             listener.bind(("", port))
         except OSError as error:
             raise DistributedError(
-                f"kv.create: worker 0 cannot listen on port {port}: {error}; choose another by "
-                f"--port of modkit launch, or {COORDINATOR}=host:port"
+                f"kv.create: worker 0 cannot listen on port {port}: {error}. If another worker was "
+                f"started with rank 0 too, give each a rank of its own; else choose another port "
+                f"by --port of modkit launch, or {COORDINATOR}=host:port"
             ) from error
         listener.listen(size)
         while len(connections) < size - 1:

@@ -708,7 +708,8 @@ class Module(BaseModule):
         group = self._exec_group
         one_pass = group.binding.bounds[0].last
         fuses = rule is not None and group.binding.one_program
-        with group.store.lock:  # a read in another thread would run the pass without the update
+        # Else a read in another thread runs the pass without the update, and a step's is lost.
+        with group.store.lock:
             if fuses and one_pass is not None and one_pass.can_update():
                 states = self._states(updater, names, indices)
                 group.store.adopt(names, states, self._shards)
@@ -717,7 +718,7 @@ class Module(BaseModule):
                 if not self._step_waits:
                     one_pass.run()
                 return
-        update_unfused(self, updater, names, indices)
+            update_unfused(self, updater, names, indices)
 
     def _updating(self) -> tuple[Any, tuple[str, ...], tuple[Any, ...], Any]:
         """The updater, names of what it updates and its indices, and the rule to fuse, if any."""

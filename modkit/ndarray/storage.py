@@ -19,6 +19,7 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
+from modkit import fork
 from modkit.context import Context
 from modkit.errors import ModkitError, NotReadyError, calling_line
 from modkit.ops.registry import WIDE
@@ -131,7 +132,7 @@ class Refused:
 Change = Callable[[jax.Array], jax.Array]
 """A pure function from the value of a cell to its next value."""
 
-replacing = threading.RLock()
+replacing = fork.lock()
 """Held while the value of a `Cell` is compared and replaced, and while nothing else runs."""
 
 
@@ -231,7 +232,11 @@ class AnyCell:
 
 def as_numpy(value: Any) -> Any:
     """A value of JAX as a NumPy array, without a copy on CPUs; a tracer as it is."""
-    return value if isinstance(value, Tracer) else np.asarray(value)
+    if isinstance(value, Tracer):
+        return value
+    if fork.process.forked and hasattr(value, "is_ready") and not value.is_ready():
+        raise fork.process.error()
+    return np.asarray(value)
 
 
 class Cell(AnyCell):

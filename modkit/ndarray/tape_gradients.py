@@ -130,9 +130,11 @@ def _store(leaf: Leaf, value: Any) -> None:
         grad._assign(grad + value if leaf.req == "add" else value)
         return
     value = _plain(value)
+    if leaf.req == "add" and grad.stype == "default":
+        _add_to(grad._cell, value)
+        return
     if leaf.req == "add":
-        cell = grad._as_dense()._cell
-        before = cell.host() if isinstance(value, np.ndarray) else cell.peek()
+        before = grad._dense()
         with x64_scope(needs_x64(value.dtype, before.dtype)):
             value = before + value
     if grad.stype != "default" or grad._cell.aval.dtype != value.dtype:
@@ -143,6 +145,15 @@ def _store(leaf: Leaf, value: Any) -> None:
         grad._cell.set_rows(value, aliased=True)
     else:
         grad._assign(value)
+
+
+def _add_to(cell: Any, value: Any) -> None:
+    """Add to a gradient; no addition of another thread is lost meanwhile."""
+    if isinstance(value, np.ndarray) and cell.is_on_host:
+        cell.write(lambda rows: np.add(rows, value, out=rows, casting="unsafe"))
+        return
+    with x64_scope(needs_x64(value.dtype, cell.aval.dtype)):
+        cell.edit(lambda before: (before + value).astype(before.dtype))
 
 
 def _is_sparse(value: Any) -> bool:

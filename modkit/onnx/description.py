@@ -11,7 +11,6 @@ from typing import Any
 from modkit.artefacts.base import Facts
 from modkit.artefacts.table import Table, operator_table, pairs
 from modkit.errors import listed
-from modkit.files import check_is_file
 from modkit.onnx.element_types import dtype_of
 from modkit.onnx.files import load_model
 from modkit.onnx.readers import READERS
@@ -68,7 +67,6 @@ def describe_model(path: str) -> ModelFacts:
         FileFormatError: it is no ONNX model.
         NotSupportedError: the package onnx is not installed.
     """
-    check_is_file(Path(path))
     model = load_model(path, "describe_model")
     weights = {tensor.name for tensor in model.graph.initializer}
     nodes = list(_nodes(model.graph))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from modkit.errors import FileFormatError, NotSupportedError
-from modkit.files import atomic_write, named_errors
+from modkit.files import atomic_write, check_is_file, named_errors
 from modkit.onnx.package import OPSET, onnx_module
 
 _LARGEST = 2**31 - 2**20
@@ -22,10 +22,12 @@ def load_model(path: str | os.PathLike[str], user: str) -> Any:
     """The model of a file; ``user`` is the caller, for messages.
 
     Raises:
+        MissingFileError: there is no such file.
         FileFormatError: the file is no ONNX model.
         NotSupportedError: the package onnx is not installed.
     """
     onnx = onnx_module("onnx", user)
+    check_is_file(Path(path))
     try:
         model = onnx.load(os.fspath(path))
     except (OSError, NotSupportedError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from modkit import profiler, stream
+from modkit import fork, profiler, stream
 from modkit.errors import NotReadyError, ParameterError, ShapeError
 from modkit.ndarray.host_programs import may_run, placed_tree, run_on_host
 from modkit.ndarray.ndarray import NDArray
@@ -72,7 +71,7 @@ class Bound:
         self.placement: Any = placement  # the module's placements can do more than the protocol
         self.shared, self.local, self.aux, self.grads = shared, local, aux, grads
         self.store = store
-        self.lock = threading.RLock() if store is None else store.lock
+        self.lock = fork.lock() if store is None else store.lock
         self.adds = tuple(n for n in grads if grad_req[n] == "add")
         cells = (*shared.values(), *local.values(), *aux.values())
         self.near = store is None and may_run(lowered, placement, (*cells, *grads.values()))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import jax
 import numpy as np
 
+from modkit import fork
 from modkit.errors import NotReadyError
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import AnyCell, Change, Pending, aval_of, copy_of, under_way, x64_for
@@ -39,6 +40,10 @@ class TrainState(NamedTuple):
     optimizer: Arrays
     aux: Arrays
     grads: Arrays
+
+
+SEVERAL = 0
+"""The `Store.trainer` where more than one thread has run steps; no thread has this number."""
 
 
 def _part(values: Arrays, names: Iterable[str]) -> Arrays:
@@ -72,7 +77,7 @@ class Store:
         work: by field, the pass that will replace it.
         aliased: slots of parameters and optimizer states whose buffer may be aliased: a step
             donates a copy of it.
-        trainer: the thread that ran the last step.
+        trainer: the thread that ran all steps, or `SEVERAL`.
     """
 
     def __init__(self, home: Placement):
@@ -84,7 +89,7 @@ class Store:
         self.work: dict[str, Work] = {}
         self.aliased: set[Slot] = set()
         self.trainer: int | None = None
-        self.lock = threading.RLock()
+        self.lock = fork.lock()
         self._unplaced: set[Slot] = set()
         self._readers: list[weakref.ref[Any]] = []
         self._adopted: tuple[Sequence[str], Sequence[Any]] = ((), ())
@@ -232,7 +237,8 @@ class Store:
             {**old.grads, **grads} if waits("grads") is work else old.grads,
         )
         if waits("params") is work:
-            self.trainer = threading.get_ident()
+            own = threading.get_ident()
+            self.trainer = own if self.trainer in (None, own) else SEVERAL
             self._readers.clear()
             if self.aliased:
                 self.aliased = {

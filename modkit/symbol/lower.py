@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import threading
 import weakref
 import zlib
 from collections import OrderedDict
@@ -16,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from modkit import fork
 from modkit.errors import NotSupportedError, ParameterError
 from modkit.ops import sparse_values
 from modkit.ops.integer_gradients import Whole
@@ -433,7 +433,7 @@ def _reader(graph: Graph, variable: Node) -> str:
 
 _KEEP = 512
 _made: OrderedDict[Structure, list[Lowered]] = OrderedDict()
-_lock = threading.RLock()  # a signal handler may bind while its thread builds
+_lock = fork.lock()  # a signal handler may bind while its thread builds
 
 
 def lower(symbol: Symbol, compute_dtype: str | None = None) -> Lowered:

@@ -12,6 +12,7 @@ import numpy as np
 from modkit import registry
 from modkit.contrib.text.vocab import Vocabulary
 from modkit.errors import FileFormatError, NameNotFoundError, ParameterError, nearest, warn_caller
+from modkit.files import text_lines
 from modkit.ndarray import NDArray, array, zeros
 
 Vector = Callable[..., NDArray]
@@ -143,17 +144,16 @@ class _TokenEmbedding(Vocabulary):
 
 def _lines(path: Path, delimiter: str, encoding: str) -> Iterator[tuple[int, str, list[float]]]:
     """Line number, token and numbers; lines with a single number are skipped."""
-    with path.open(encoding=encoding) as file:
-        for number, line in enumerate(file, 1):
-            token, *rest = line.rstrip().split(delimiter)
-            if len(rest) <= 1:
-                if line.strip():
-                    warn_caller(f"{path}: line {number}: no vector: skipped")
-                continue
-            try:
-                yield number, token, [float(each) for each in rest]
-            except ValueError as error:
-                raise VectorFileError(f"{path}: line {number}: {error}") from error
+    for number, line in text_lines(path, encoding):
+        token, *rest = line.rstrip().split(delimiter)
+        if len(rest) <= 1:
+            if line.strip():
+                warn_caller(f"{path}: line {number}: no vector: skipped")
+            continue
+        try:
+            yield number, token, [float(each) for each in rest]
+        except ValueError as error:
+            raise VectorFileError(f"{path}: line {number}: {error}") from error
 
 
 class _Pretrained(_TokenEmbedding):

@@ -1,0 +1,160 @@
+"""Stores, gradients, files, iterators and modules that several threads share: nothing is lost."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import modkit as mx
+from modkit.ndarray import tape_gradients
+from modkit.optimizer import eager_update
+from tests.module.networks import batches, mlp, ready
+from tests.threads import run_all
+
+
+class Overtaker:
+    """Work of another thread that begins in the middle of a call, the first time.
+
+    It gets as far as it can: to its end, where nothing makes it wait for that call.
+    """
+
+    def __init__(self, work):
+        self._thread = threading.Thread(target=work)
+
+    def after(self, call):
+        """The call, after which the work begins."""
+
+        def both(*args, **kwargs):
+            result = call(*args, **kwargs)
+            if self._thread.ident is None:
+                self._thread.start()
+                self._thread.join(0.03)
+            return result
+
+        return both
+
+    def end(self):
+        """Wait for the end of the work."""
+        if self._thread.ident is None:
+            self._thread.start()
+        self._thread.join(60)
+        assert not self._thread.is_alive()
+
+
+def test_pushes_are_all_in_the_stored_value():
+    store, out, one = mx.kv.create("local"), mx.nd.zeros((2,)), mx.nd.ones((2,))
+    store.init("w", out)
+    other = Overtaker(lambda: store.push("w", one))
+    read = other.after(mx.nd.NDArray.asnumpy)
+    store.set_updater(lambda key, total, stored: stored._set(total + mx.nd.array(read(stored))))
+    store.push("w", one)
+    other.end()
+    store.pull("w", out)
+    assert out.asnumpy().tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("device", [False, True])
+def test_added_gradients_are_all_there(device, monkeypatch):
+    x = mx.nd.array([1, 2])
+    x.attach_grad("add")
+    if device:
+        x.grad.data.block_until_ready()
+
+    def add():
+        with mx.autograd.record():
+            y = x * 3
+        y.backward()
+
+    add()
+    other = Overtaker(add)
+    monkeypatch.setattr(tape_gradients, "needs_x64", other.after(tape_gradients.needs_x64))
+    add()
+    other.end()
+    assert x.grad.asnumpy().tolist() == [9, 9]
+
+
+@pytest.mark.slow  # two programs are compiled
+def test_a_step_waits_for_the_update_of_a_module_that_shares_its_parameters(monkeypatch):
+    (batch,) = batches(1)
+    first = ready(mlp(), batch, momentum=0.9)
+    second = mx.mod.Module(mlp())
+    second.bind(first.data_shapes, first.label_shapes, shared_module=first)
+    second.borrow_optimizer(first)
+
+    def step():
+        first.forward_backward(batch)
+        first.update()
+        mx.nd.waitall()
+
+    other = Overtaker(step)
+    monkeypatch.setattr(eager_update, "placed_on", other.after(eager_update.placed_on))
+    second.forward_backward(batch)
+    step()  # which runs the pass of the other module first: its update comes by itself
+    second.update()
+    other.end()
+    assert first._optimizer.num_update == 3
+    assert all(np.isfinite(v.asnumpy()).all() for v in first.get_params()[0].values())
+
+
+def test_a_value_read_by_one_of_two_trainers_outlives_the_step_of_the_other():
+    (batch,) = batches(1)
+    module, kept = ready(mlp(), batch, momentum=0.9), []
+
+    def step():
+        module.forward_backward(batch)
+        module.update()
+        kept.append(module._exec_group.store.params["fc1_weight"].peek())
+
+    step()
+    run_all([threading.Thread(target=step)])
+    step()
+    assert np.isfinite(np.asarray(kept[1])).all()
+
+
+def test_records_of_a_shared_file_are_whole(tmp_path):
+    index, path = str(tmp_path / "x.idx"), str(tmp_path / "x.rec")
+    with mx.recordio.MXIndexedRecordIO(index, path, "w") as writer:
+        other = Overtaker(lambda: writer.write_idx(1, b"one" * 9))
+        writer.tell = other.after(writer.tell)
+        writer.write_idx(0, b"none")
+        other.end()
+    with mx.recordio.MXIndexedRecordIO(index, path, "r") as reader:
+        assert (reader.read_idx(1), reader.read_idx(0)) == (b"one" * 9, b"none")
+        other = Overtaker(lambda: reader.read_idx(1))
+        reader.seek = other.after(reader.seek)
+        assert reader.read_idx(0) == b"none"
+        other.end()
+    with mx.recordio.MXRecordIO(path, "r") as reader:
+        found = []
+        other = Overtaker(lambda: found.append(reader.read()))
+        reader._read_header = other.after(reader._read_header)
+        found.append(reader.read())
+        other.end()
+    assert sorted(found) == [b"none", b"one" * 9]
+
+
+def test_each_batch_goes_to_one_thread():
+    numbers, found = np.arange(4), []
+    iterator = mx.io.PrefetchingIter(mx.io.NDArrayIter(numbers, numbers, 2))
+
+    def take():
+        found.append(iterator.next().label[0].asnumpy().tolist())
+
+    other = Overtaker(take)
+    iterator.iter_next = other.after(iterator.iter_next)
+    take()
+    other.end()
+    assert sorted(found) == [[0, 1], [2, 3]]
+
+
+def test_the_profiler_starts_once(tmp_path, monkeypatch):
+    started = []
+    monkeypatch.setattr(mx.profiler, "_folder", str(tmp_path / "trace"))
+    monkeypatch.setattr(mx.profiler, "_write", lambda: "")
+    monkeypatch.setattr("jax.profiler.stop_trace", started.pop)
+    other = Overtaker(lambda: mx.profiler.set_state("run"))
+    monkeypatch.setattr("jax.profiler.start_trace", other.after(started.append))
+    mx.profiler.set_state("run")
+    other.end()
+    mx.profiler.set_state("stop")
+    assert not started
