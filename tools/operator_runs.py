@@ -196,7 +196,8 @@ def _record(mx, function, case):
         except Exception as error:  # as above
             found["second gradient"] = _words(mx, error)
     dense = set(found["storage types"].split()) == {"default"}
-    if dense and case["output"] is None and case["op"] not in calls.PARAMETERS:
+    whole = case["output"] is None and case["chained"] in ("", "before")
+    if dense and whole and case["op"] not in calls.PARAMETERS:
         targets = [_array(mx, np.ones(o.shape, o.dtype), case) for o in outputs]
         called(out=targets if len(targets) > 1 else targets[0])
         found["out"] = [packed(o.asnumpy()) for o in targets]
@@ -274,6 +275,7 @@ def _run(mx, function, case):
                 bound.backward(heads)
                 found["states"] = [packed(bound.aux_dict[n].asnumpy()) for n in names[first:]]
                 found[f"gradient ({req})"] = [packed(gradients[n].asnumpy()) for n in floats]
+                found["weights"] = [packed(bound.arg_dict[n].asnumpy()) for n in floats]
                 if case["passes"]:
                     made = _again(bound, values[names[0]], heads)
                     found[f"second pass ({req})"], found[f"second pass gradient ({req})"] = made

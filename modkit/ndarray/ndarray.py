@@ -145,7 +145,8 @@ class NDArray(AbsentOperators, Methods):
         ParameterError: ``handle`` is something else, or that of an array that is gone.
 
     Differs: a NumPy array or list of booleans as an index is a mask, as in NumPy; MXNet 1.9.1 takes
-    its elements for the indices 1 and 0.
+    its elements for the indices 1 and 0. A new axis after an index array (``a[i, None]``) stands
+    where NumPy puts it; MXNet 1.9.1 puts it before the axes of that array.
     """
 
     __slots__ = ("__weakref__", "_cell", "_ctx", "_entry")

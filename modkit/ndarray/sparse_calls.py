@@ -63,11 +63,22 @@ def _computed(
         made = KERNELS[op.name](op, inputs, attrs)
     if made is None or not by_kernel:
         plain = dict(attrs, forward_stype=None) if "forward_stype" in attrs else attrs
-        whole = _apply(op, [x._as_dense() for x in inputs], plain, None, ctx)
+        whole = _on_dense(op, inputs, plain, ctx)
         made = whole if made is None else cast_recorded(whole, made)
     if isinstance(made, list) or made.stype == wanted or (wanted == CSR and made.ndim != 2):
         return made
     return made._as_dense().tostype(wanted)
+
+
+def _on_dense(op: Op, inputs: Sequence[NDArray], attrs: Mapping[str, Any], ctx: Any) -> Any:
+    """The result of dense copies; states that the operator has changed are written back."""
+    dense = [x._as_dense() for x in inputs]
+    before = [x._cell.host() for x in dense] if op.aux else []
+    made = _apply(op, dense, attrs, None, ctx)
+    for own, copy, value in zip(inputs, dense, before, strict=False):
+        if copy is not own and copy._cell.host() is not value:
+            own._set(copy)
+    return made
 
 
 NDArray._call_sparse = staticmethod(call_sparse)

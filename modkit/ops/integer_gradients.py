@@ -17,6 +17,8 @@ import jax.numpy as jnp
 from modkit.errors import MXNetError
 from modkit.interpreter.reverse import CustomJvp, CustomVjp
 from modkit.ops.elementwise.arithmetic import convert, is_whole
+from modkit.ops.own_gradient import refusing
+from modkit.ops.registry import OPS
 
 CASTS = ("Cast", "amp_cast")
 """Operators whose gradient is the cotangent, cast back."""
@@ -96,6 +98,8 @@ def outputs(
         path = through(inputs[0])
         casts = is_whole(made[0].dtype) or isinstance(inputs[0], Whole)
         return [with_derivative(made[0], path)] if casts and not is_whole(path.dtype) else made
+    if name in OPS and not OPS[name].differentiable:
+        return [_refusing(name, y, inputs) if is_whole(y.dtype) else y for y in made]
     places = PLACES.get(name)
     inputs = [untwinned(x) if at == places else x for at, x in enumerate(inputs)]
     if name in FLAT or not any(isinstance(x, Whole) for x in inputs):
@@ -109,6 +113,15 @@ def outputs(
         y if is_whole(path.dtype) else with_derivative(y, path)
         for y, path in zip(made, paths, strict=True)
     ]
+
+
+def _refusing(name: str, value: Any, inputs: Sequence[Any]) -> Any:
+    """Whole numbers with a derivative that raises an error; see `without_gradient`."""
+
+    def twin(value: Any, inputs: Any) -> Any:
+        return value.astype(twin_type(value.dtype))
+
+    return with_derivative(value, refusing(name, twin, value, list(map(through, inputs))))
 
 
 def _taken(fn: Callable[[list[Any]], Sequence[Any]], arrays: list[Any]) -> Sequence[Any] | None:

@@ -60,21 +60,32 @@ def without_gradient(
         constants: names of the parameters that are no arrays.
     """
 
+    @functools.wraps(fn)
+    def run(*arrays: Any, **given: Any) -> Any:
+        fixed = {n: given.pop(n) for n in constants if n in given}
+        return refusing(name, lambda arrays, given: fn(*arrays, **given, **fixed), arrays, given)
+
+    return run
+
+
+def refusing(name: str, fn: Callable[..., Any], *given: Any) -> Any:
+    """``fn(*given)``, which takes no cotangents.
+
+    Args:
+        name: the operator's name, for the error.
+        fn: a function of trees of arrays.
+        given: its arguments.
+    """
+
+    @CustomVjp
+    def run(*given: Any) -> Any:
+        return fn(*given)
+
     def refuse(_saved: Any, _cotangent: Any) -> NoReturn:
         raise ModkitError(
             f"{name}: got a gradient of its result, expected none: the operator has no derivative, "
             "as in MXNet; apply BlockGrad to its result, or give its inputs the grad_req 'null'"
         )
 
-    @functools.wraps(fn)
-    def run(*arrays: Any, **given: Any) -> Any:
-        fixed = {n: given.pop(n) for n in constants if n in given}
-
-        @CustomVjp
-        def made(arrays: Any, given: Any) -> Any:
-            return fn(*arrays, **given, **fixed)
-
-        made.defvjp(lambda *both: (made(*both), None), refuse)
-        return made(arrays, given)
-
-    return run
+    run.defvjp(lambda *given: (run(*given), None), refuse)
+    return run(*given)

@@ -595,6 +595,25 @@ def _add_updates():
             PROGRAMS[f"{name} {stype}"] = _operator(name, states, stype)
 
 
+@program
+def updates_of_all_rows(mx, _):
+    """A dense gradient, or an operator without a sparse form, changes all rows of the states."""
+    made = []
+    for name, states, options in (
+        ("sgd_mom_update", 1, {"momentum": 0.5}), ("adam_update", 2, {}), ("rmsprop_update", 1, {}),
+        ("signum_update", 1, {"momentum": 0.5}),
+    ):  # fmt: skip
+        arrays = [mx.nd.full((3, 2), v) for v in (1.5, 0.5, *[0.25] * states)]
+        arrays = [a if i == 1 else a.tostype("row_sparse") for i, a in enumerate(arrays)]
+        getattr(mx.nd, name)(*arrays, out=arrays[0], lr=0.1, wd=0.1, **options)
+        made += [a.tostype("default") for a in (arrays[0], *arrays[2:])]
+    weights, momenta = ([mx.nd.ones((2, 2)).tostype("row_sparse") for _ in "ab"] for _ in "cd")
+    mine = [a for w, m in zip(weights, momenta) for a in (w, mx.nd.ones((2, 2)), m)]  # noqa: B905
+    options = {"lrs": (0.1, 0.2), "wds": (0, 0.5), "momentum": 0.5, "num_weights": 2}
+    mx.nd.multi_sgd_mom_update(*mine, out=weights, **options)
+    return [*made, *(a.tostype("default") for a in (*weights, *momenta))]
+
+
 def _updating(name, options, stype):
     def run(mx, _):
         weight = mx.nd.ones((5, 2)).tostype(stype)

@@ -161,6 +161,16 @@ def _taken(library, x, i):
     return library.batch_take(x, i)
 
 
+def _counted(library, x):
+    return library.histogram(x, bins=2, range=(0.0, 4.0))[0]
+
+
+def _active(library, x):
+    low = library.sum(x)
+    levels = library.Cast(x, dtype="int8")
+    return library.contrib.quantized_act(levels, low, low + 1, act_type="relu")[0]
+
+
 UNDIFFERENTIABLE = [
     # a function of (library, x, i), and the operator that refuses, or MXNet's gradient of x
     (_taken, "batch_take"),
@@ -169,6 +179,13 @@ UNDIFFERENTIABLE = [
     (lambda library, x, i: library.khatri_rao(x, x), "khatri_rao"),
     (lambda library, x, i: library.BlockGrad(_taken(library, x, i)) + library.sum(x, axis=1), 1),
     (lambda library, x, i: library.one_hot(_taken(library, x, i), depth=3), 0),
+    # results of whole numbers
+    (lambda library, x, i: _counted(library, x), "_histogram"),
+    (lambda library, x, i: library.Cast(_counted(library, x), dtype="float32"), "_histogram"),
+    (lambda library, x, i: library.contrib.allclose(x, x), "_contrib_allclose"),
+    (lambda library, x, i: _active(library, x), "_contrib_quantized_act"),
+    (lambda library, x, i: library.shuffle(library.Cast(x, dtype="int32")), "_shuffle"),
+    (lambda library, x, i: library.shape_array(x), 0),
 ]
 
 
@@ -186,7 +203,7 @@ def test_operators_that_mxnet_does_not_differentiate_refuse_gradients(library, c
         bound = net.bind(
             mx.cpu(), {n: given[n] for n in net.list_arguments()}, args_grad={"x": x.grad}
         )
-        heads = [mx.nd.ones(o.shape) for o in bound.forward(is_train=True)]
+        heads = [mx.nd.ones_like(o) for o in bound.forward(is_train=True)]
 
         def backward():
             bound.backward(heads)

@@ -157,6 +157,9 @@ def reshape(
 
     Raises:
         ShapeError: the shape does not fit.
+
+    Differs: MXNet 1.9.1 puts a size of -1 that follows a -2 or -4 after other sizes than the codes
+    do, or refuses it.
     """
     attrs = {
         "shape": shape,
