@@ -36,7 +36,7 @@ class Derivative:
     """An operator's outputs with what its derivative needs, and the derivative, by NumPy.
 
     Attributes:
-        moving: positions of the inputs that have a gradient, among those that are asked for.
+        moving: positions of the inputs whose gradients `backward` returns.
         real: positions of the outputs that have cotangents.
     """
 
