@@ -19,18 +19,26 @@ from jax import lax
 from jax.core import ShapedArray, Trace, Tracer
 from jax.interpreters import ad
 
-from modkit.interpreter.tracing import Lister, Value, is_for_numpy, jaxpr_for_numpy, outside, within
+from modkit.interpreter.tracing import (
+    Lister,
+    Value,
+    filled,
+    is_for_numpy,
+    jaxpr_for_numpy,
+    outside,
+    within,
+)
 
 
 def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """`jax.vjp`, which is quicker to trace where the trace is for NumPy."""
-    if not is_for_numpy() or not _rules_are_known():
+    if not is_for_numpy() or not rules_are_known():
         return jax.vjp(fn, *primals, has_aux=has_aux)
-    return _recorded_vjp(fn, *primals, has_aux=has_aux)
+    return recorded_vjp(fn, *primals, has_aux=has_aux)
 
 
 @functools.cache
-def _rules_are_known() -> bool:
+def rules_are_known() -> bool:
     """Whether this version of JAX calls rules of derivatives as this module does."""
     if jax.__version_info__ < (0, 13):
         return True  # the tests run on these; the probe takes 5 ms
@@ -44,7 +52,7 @@ def _rules_are_known() -> bool:
         return scaled(longest, longest), lax.sort(x)
 
     def slopes(x: Any) -> Any:
-        made, pull = _recorded_vjp(probe, x)
+        made, pull = recorded_vjp(probe, x)
         return pull(made)
 
     try:
@@ -55,10 +63,11 @@ def _rules_are_known() -> bool:
     return slope.shape == (3,)
 
 
-def _recorded_vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def recorded_vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """`jax.vjp` in a trace for NumPy, by the rules of this module."""
     leaves, layout = jax.tree.flatten(primals)
     with outside() as parent:
-        recorder = _Recorder(parent)
+        recorder = Recorder(parent)
         inputs = [recorder.variable(x) for x in leaves]
         with within(recorder):
             made = fn(*jax.tree.unflatten(layout, inputs))
@@ -81,7 +90,10 @@ Back = Callable[[Any, Sequence[Any]], Sequence[Any]]
 
 
 class _Record(NamedTuple):
-    """A primitive that read variables: slots of operands and results, and its pullback."""
+    """A primitive that read variables: slots of operands and results, and its pullback.
+
+    The pullback reads zeros of these avals for results without a cotangent, ``None`` where it is.
+    """
 
     ins: Slots
     outs: Slots
@@ -130,17 +142,25 @@ class Pullback:
 
     def __call__(self, cotangents: Any) -> Any:
         """The cotangents of the primals."""
+        layout, _, avals = self._structure.starts
+        found = self.sums(jax.tree.leaves(cotangents))
+        return layout.unflatten(
+            [_zeros(a) if x is None else x for x, a in zip(found, avals, strict=True)]
+        )
+
+    def sums(self, cotangents: Sequence[Any]) -> list[Any]:
+        """The cotangents of the primals' arrays from those of the outputs'; ``None`` for zeros."""
         structure, sums = self._structure, _Sums()
         layout, leaves = structure.kept
         kept = [self._arrays[x.at] if isinstance(x, _Place) else x for x in leaves]
-        sums.add(structure.ends, jax.tree.leaves(cotangents))
+        sums.add(structure.ends, cotangents)
         for record, needed in zip(
             reversed(structure.records), reversed(layout.unflatten(kept)), strict=True
         ):
             if any(slot in sums for slot in record.outs):
                 sums.add(record.ins, record.back(needed, sums.take(record.outs, record.avals)))
-        layout, starts, avals = structure.starts
-        return layout.unflatten(sums.take(starts, avals))
+        starts = structure.starts[1]
+        return sums.take(starts, [None] * len(starts))
 
 
 class _Sums(dict[int | None, Any]):
@@ -153,9 +173,9 @@ class _Sums(dict[int | None, Any]):
                 self[slot] = ad.add_jaxvals(self[slot], value) if slot in self else value
 
     def take(self, slots: Slots, avals: Sequence[Any]) -> list[Any]:
-        """The sums of slots, which are used up; zeros where there are none."""
+        """The sums of slots, which are used up; without one zeros, or ``None`` without an aval."""
         return [
-            self.pop(slot) if slot in self else _zeros(aval)
+            self.pop(slot) if slot in self else None if aval is None else _zeros(aval)
             for slot, aval in zip(slots, avals, strict=True)
         ]
 
@@ -172,7 +192,7 @@ def _is_inexact(dtype: Any) -> bool:
 def _zeros(aval: Any) -> Any:
     """The derivative 0 of a value."""
     if _is_real(aval):
-        return lax.full(aval.shape, 0, aval.dtype)
+        return filled(aval.shape, 0, aval.dtype)
     return np.zeros(aval.shape, jax.dtypes.float0)
 
 
@@ -181,12 +201,12 @@ class _Variable(Value):
 
     __slots__ = ("slot", "value")
 
-    def __init__(self, trace: _Recorder, value: Any, slot: int):
+    def __init__(self, trace: Recorder, value: Any, slot: int):
         super().__init__(trace, jax.typeof(value))
         self.value, self.slot = value, slot
 
 
-class _Recorder(Trace):
+class Recorder(Trace):
     """Runs primitives in the trace around it, and records those that read variables."""
 
     def __init__(self, parent: Any):
@@ -244,12 +264,15 @@ class _Recorder(Trace):
         else:
             back, kept = found
             made = self.parent_trace.process_primitive(primitive, values, params)
-        outputs = self._recorded(slots, made if primitive.multiple_results else [made], back, kept)
+        outputs = self.recorded(slots, made if primitive.multiple_results else [made], back, kept)
         return outputs if primitive.multiple_results else outputs[0]
 
-    def _recorded(self, ins: Slots, made: Sequence[Any], back: Back, kept: Any) -> list[Any]:
+    def recorded(
+        self, ins: Slots, made: Sequence[Any], back: Back, kept: Any, *, zeros: bool = True
+    ) -> list[Any]:
+        """Results as variables, whose pullback reads zeros or ``None`` for missing cotangents."""
         outputs = list(map(self.variable, made))
-        avals = list(map(jax.typeof, made))
+        avals = [jax.typeof(x) if zeros else None for x in made]
         self._records.append(_Record(ins, self.lowered(outputs)[1], avals, back))
         self._kept.append(kept)
         return outputs
@@ -317,7 +340,7 @@ class _Recorder(Trace):
                 )
             ]
 
-        return shown.unflatten(self._recorded(slots, made, back, kept))
+        return shown.unflatten(self.recorded(slots, made, back, kept))
 
     def process_custom_jvp_call(self, primitive: Any, fun: Any, *rest: Any, **params: Any) -> Any:
         """For JAX: the results of a function with a forward-mode rule of its own."""
@@ -355,22 +378,22 @@ class _Recorder(Trace):
             # from JAX 0.12 on a pair: the cotangents, and what the pullback logs
             return found[0] if isinstance(found[0], (list, tuple)) else found
 
-        return self._recorded(slots, given[own:], back, kept)
+        return self.recorded(slots, given[own:], back, kept)
 
 
-def _own_trace() -> Any:
+def own_trace() -> Any:
     """The present trace, if it is for NumPy and none of JAX's."""
     if not is_for_numpy():
         return None
     with outside() as trace:
-        return trace if isinstance(trace, Lister | _Recorder) else None
+        return trace if isinstance(trace, Lister | Recorder) else None
 
 
 def _called(fn: Any, args: Sequence[Any], usual: Callable[..., Any]) -> Any:
-    trace = _own_trace()
+    trace = own_trace()
     if trace is None:
         return usual(*args)
-    return trace.with_rule(fn, args) if isinstance(trace, _Recorder) else fn.fun(*args)
+    return trace.with_rule(fn, args) if isinstance(trace, Recorder) else fn.fun(*args)
 
 
 class CustomJvp(jax.custom_jvp):

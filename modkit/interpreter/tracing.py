@@ -112,6 +112,18 @@ class Listing(NamedTuple):
         return list(map(of, self.outvars))
 
 
+class _CallOfListing:
+    """The primitive of a listing that is called in another."""
+
+    name, multiple_results = "closed_call", True
+
+    def bind(self, *args: Any, call_jaxpr: Listing) -> list[Any]:
+        """The results in the present trace."""
+        return call_jaxpr.evaluated(*args)
+
+
+_CALL = _CallOfListing()
+
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _LARGEST = 1e38
 """Python's numbers beyond it are `jax.numpy`'s to convert."""
@@ -124,6 +136,8 @@ def _operator(name: str, function: Callable[..., Any], *, swapped: bool = False)
         aval = self.aval
         if isinstance(other, Tracer):
             alike = aval.dtype.kind == "f" and other.aval == aval
+            if not alike and (both := _broadcast(self, other)) is not None:
+                return function(*both[::-1]) if swapped else function(*both)
         else:
             alike = type(other) in (int, float) and aval.dtype in _FLOATS and not aval.weak_type
             if alike and (alike := -_LARGEST < other < _LARGEST):
@@ -135,16 +149,64 @@ def _operator(name: str, function: Callable[..., Any], *, swapped: bool = False)
     return run
 
 
-def _reduction(name: str, function: Callable[..., Any]) -> Any:
+def _broadcast(one: Any, other: Any) -> tuple[Any, Any] | None:
+    """Two arrays of one floating-point type and rank in one shape, if that is one of theirs."""
+    first, second = one.aval, other.aval
+    if first.dtype != second.dtype or first.dtype not in _FLOATS or first.ndim != second.ndim:
+        return None
+    if first.weak_type or second.weak_type:
+        return None
+    pairs = list(zip(first.shape, second.shape, strict=True))
+    if all(b in (1, a) for a, b in pairs):
+        return one, lax.broadcast_in_dim(other, first.shape, range(first.ndim))
+    if all(a in (1, b) for a, b in pairs):
+        return lax.broadcast_in_dim(one, second.shape, range(first.ndim)), other
+    return None
+
+
+def where(which: Any, then: Any, otherwise: Any) -> Any:
+    """`jax.numpy.where`, which takes ten times as long to trace for NumPy."""
+    like = then if isinstance(then, Tracer) else otherwise
+    if is_for_numpy() and isinstance(which, Tracer) and isinstance(like, Tracer):
+        aval: Any = like.aval
+        plain = aval.dtype in _FLOATS and not aval.weak_type and which.dtype == np.bool_
+        plain = plain and _is_like(then, aval) and _is_like(otherwise, aval)
+        if plain and which.shape == aval.shape:
+            return lax.select(which, *(_filled(x, aval) for x in (then, otherwise)))
+    return jax.numpy.where(which, then, otherwise)
+
+
+def _is_like(value: Any, aval: Any) -> bool:
+    """Whether a value is a number, or of the same shape and type."""
+    return value.aval == aval if isinstance(value, Tracer) else type(value) in (int, float)
+
+
+def _filled(value: Any, aval: Any) -> Any:
+    """An array, or one that is filled with a number."""
+    return value if isinstance(value, Tracer) else filled(aval.shape, value, aval.dtype)
+
+
+def filled(shape: Sequence[int], value: float, dtype: Any) -> Any:
+    """`jax.lax.full`, which takes three times as long to trace for NumPy."""
+    return lax.broadcast_in_dim(np.array(value, dtype), shape, ())
+
+
+def _reduction(
+    name: str, function: Callable[..., Any], dtypes: Sequence[np.dtype[Any]] = _FLOATS
+) -> Any:
     def run(self: Any, axis: Any = None, *args: Any, keepdims: bool = False, **options: Any) -> Any:
         aval = self.aval
         axes = axis if type(axis) is tuple else (axis,)
-        plain = aval.dtype in _FLOATS and not aval.weak_type and 0 not in aval.shape
+        plain = aval.dtype in dtypes and not aval.weak_type and 0 not in aval.shape
         if args or options or not plain or not _are_axes(axes, aval.ndim):
             return getattr(aval, name).fun(self, axis, *args, keepdims=keepdims, **options)
         axes = tuple(sorted([each % aval.ndim for each in axes]))
         made = function(self, axes)
-        return lax.expand_dims(made, axes) if keepdims else made
+        if not keepdims:
+            return made
+        rest = [at for at in range(aval.ndim) if at not in axes]
+        shape = [aval.shape[at] if at in rest else 1 for at in range(aval.ndim)]
+        return lax.broadcast_in_dim(made, shape, rest)
 
     return run
 
@@ -184,6 +246,7 @@ class Value(Tracer):
     mean = _reduction("mean", _mean)
     max = _reduction("max", lax.reduce_max)
     min = _reduction("min", lax.reduce_min)
+    any = _reduction("any", lax.reduce_or, (np.dtype(np.bool_),))
 
     def astype(self, dtype: Any, *args: Any, **options: Any) -> Any:
         """See `jax.Array.astype`."""
@@ -238,6 +301,13 @@ class Lister(Trace):
         values = [_Listed(self, each) for each in results]
         return values if primitive.multiple_results else values[0]
 
+    def called(self, listing: Listing, *args: Any) -> list[Any]:
+        """The results of a listing, which becomes one equation."""
+        results = [Var(each.aval) for each in listing.outvars]
+        params = {"call_jaxpr": listing}
+        self.equations.append(Equation(_CALL, list(map(self.var, args)), results, params))
+        return [_Listed(self, each) for each in results]
+
     def process_custom_jvp_call(self, primitive: Any, fun: Any, *rest: Any, **params: Any) -> Any:
         """For JAX: the results of a function with a derivative of its own."""
         with within(self):
@@ -265,10 +335,44 @@ def _avals(primitive: Any, avals: Sequence[Any], params: Any) -> Any:
         first = avals[0]
         if all(each is first or each == first for each in avals):
             return first
+    if primitive.name in _SHAPES and not avals[0].weak_type:
+        shape = _SHAPES[primitive.name](avals[0].shape, params)
+        if shape is not None:
+            return _aval(shape, avals[0].dtype)
     try:
         return _cached_avals(primitive, tuple(avals), tuple(params.items()))
     except TypeError:  # parameters that are not hashable, or operands that are refused
         return primitive.abstract_eval(*avals, **params)[0]
+
+
+_aval = functools.lru_cache(maxsize=4096)(ShapedArray)
+
+
+def _reduced(shape: Sequence[int], params: Any) -> Sequence[int] | None:
+    return tuple([n for at, n in enumerate(shape) if at not in params["axes"]])
+
+
+def _reshaped(shape: Sequence[int], params: Any) -> Sequence[int] | None:
+    made = params["new_sizes"]
+    return made if math.prod(made) == math.prod(shape) else None
+
+
+def _repeated(shape: Sequence[int], params: Any) -> Sequence[int] | None:
+    made, axes = params["shape"], params["broadcast_dimensions"]
+    fits = len(axes) == len(shape) and all(
+        n in (1, made[axis]) for n, axis in zip(shape, axes, strict=True)
+    )
+    return made if fits else None
+
+
+_SHAPES: dict[str, Callable[[Sequence[int], Any], Sequence[int] | None]] = {
+    "broadcast_in_dim": _repeated, "reduce_max": _reduced, "reduce_min": _reduced,
+    "reduce_sum": _reduced, "reshape": _reshaped,
+}  # fmt: skip
+"""Shapes of results of the operand's type; ``None`` where JAX's rule has to say what is wrong.
+
+JAX's own rules look at shardings too, which takes a third of the time of a primitive.
+"""
 
 
 @functools.lru_cache(maxsize=4096)

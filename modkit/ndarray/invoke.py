@@ -72,6 +72,11 @@ class Operator(Eager):
         _check(op, arrays, attrs)
         return results
 
+    def as_function(self) -> tuple[Callable[[Sequence[Any]], Any], Any]:
+        """See `Op.as_function`; of an operator whose parameters are all fixed."""
+        run, key = self._op.as_function(dict(self._fixed), self._train)
+        return run, key()
+
     def traced(self, avals: Sequence[Any], key_data: Any, numbers: Sequence[Any]) -> Any:
         """The jaxpr for these shapes and types, and the structure of the results."""
         return jaxpr_for_numpy(self.plain, list(avals), key_data, numbers)

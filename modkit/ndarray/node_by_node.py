@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -17,8 +17,8 @@ import numpy as np
 
 from modkit.fork import process
 from modkit.interpreter import NumPyProgram, program_of, quietly
-from modkit.interpreter.reverse import vjp
-from modkit.interpreter.tracing import jaxpr_for_numpy
+from modkit.interpreter.reverse import rules_are_known
+from modkit.interpreter.shared import derivative_of
 from modkit.memory_cache import Eager
 from modkit.ndarray.invoke import Call, Operator, Types, flat_numbers, owned, types_of
 from modkit.ndarray.storage import needs_x64, x64_scope
@@ -36,37 +36,32 @@ class Derivative:
     """An operator's outputs with what its derivative needs, and the derivative, by NumPy.
 
     Attributes:
-        moving: positions of the inputs to differentiate with respect to.
+        moving: positions of the inputs whose gradients `backward` returns.
         real: positions of the outputs that have cotangents.
     """
 
     def __init__(self, fn: Eager, moving: tuple[int, ...], avals: Sequence[Any], call: Call):
-        def forward(arrays: Sequence[Any], key_data: Any, numbers: Any) -> Any:
-            def outputs(values: Sequence[Any]) -> list[Any]:
-                full = list(arrays)
-                for at, value in zip(moving, values, strict=True):
-                    full[at] = value
-                return list(fn.plain(full, key_data, numbers)[0])
+        rest, layout = jax.tree.flatten((call.key_data, call.numbers))
 
-            return vjp(outputs, [arrays[at] for at in moving])
+        def function(arrays: Sequence[Any]) -> Any:
+            return fn.plain(arrays[: len(avals)], *layout.unflatten(arrays[len(avals) :]))
 
-        closed, (outputs, pull) = jaxpr_for_numpy(forward, list(avals), call.key_data, call.numbers)
-        kept, layout = jax.tree.flatten(pull)
-        self.moving = moving
+        run: Callable[..., Any] = function
+        key: Any = fn
+        if isinstance(fn, Operator) and not rest:
+            run, key = fn.as_function()
+        made = derivative_of(run, key, [*map(jax.typeof, (*avals, *rest))], moving)
+        outputs = made.made[0]
         self.real = tuple(
             at for at, o in enumerate(outputs) if jnp.issubdtype(o.dtype, jnp.inexact)
         )
-
-        def backward(kept: Sequence[Any], given: Sequence[Any]) -> Any:
-            back: list[Any] = [np.zeros(o.shape, jax.dtypes.float0) for o in outputs]
-            for at, value in zip(self.real, given, strict=True):
-                back[at] = value
-            return jax.tree.unflatten(layout, kept)(back)[0]
-
-        closed_back, _ = jaxpr_for_numpy(backward, kept, [outputs[at] for at in self.real])
-        self._numbers = [var.aval.dtype.type for var in closed.jaxpr.invars[len(avals) :]]
-        self._count = len(outputs)
-        self._forward, self._backward = program_of(closed), program_of(closed_back)
+        back = made.pull(self.real)
+        self.moving = tuple(
+            at for at, gradient in zip(moving, back.shapes, strict=True) if gradient is not None
+        )
+        self._numbers = [var.aval.dtype.type for var in made.listing.invars[len(avals) :]]
+        self._count, self._all = len(outputs), len(jax.tree.leaves(made.made))
+        self._forward, self._backward = program_of(made.listing), program_of(back.listing)
 
     @property
     def programs(self) -> tuple[NumPyProgram, NumPyProgram] | None:
@@ -82,7 +77,7 @@ class Derivative:
         if self._numbers:
             given += flat_numbers(call, self._numbers)
         made = self._forward.run(given)  # type: ignore[union-attr]
-        return made[: self._count], made[self._count :]
+        return made[: self._count], made[self._all :]
 
     def backward(self, kept: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
         """The gradients of `moving`, from cotangents of `real`."""
@@ -148,7 +143,8 @@ class Steps:
         self._derivatives: list[Derivative] | None = None
         calls, wanted = structure.calls, {at for group in structure.wanted for at in group}
         self.left = math.inf
-        if not all(isinstance(fn, Eager) and fn is back for fn, back, *_ in calls):
+        plain = all(isinstance(fn, Eager) and fn is back for fn, back, *_ in calls)
+        if not plain or not rules_are_known():
             self.left = 0
         moves: list[bool] = []
         for fn, _, places, _ in calls:

@@ -24,6 +24,8 @@ from modkit.errors import (
     nearest,
     not_taken,
 )
+from modkit.interpreter.shared import shared
+from modkit.interpreter.tracing import is_for_numpy
 from modkit.ops.own_gradient import without_gradient
 
 Shape = tuple[int, ...]
@@ -243,6 +245,14 @@ class Op:
         shown = self.visible(attrs) if callable(self.visible) else self.visible
         return len(self.output_names(attrs)) if shown is None else shown
 
+    def makes_x64(self, attrs: Attrs, count: int) -> bool:
+        """Whether it makes 64-bit values of ``count`` inputs, by its parameters or its nature."""
+        if any(isinstance(v, str) and v in WIDE for v in attrs.values()):
+            return True
+        return self.dtypes is not None and any(
+            t in WIDE for t in self.dtypes([None] * count, attrs)[1]
+        )
+
     def parse(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Typed parameters from strings or values, with defaults filled in.
 
@@ -290,7 +300,29 @@ class Op:
         Returns:
             All outputs, and the new auxiliary states by input name.
         """
-        fn = fn or self.fn
+        if fn is not None or not (is_for_numpy() and self.is_shared):
+            return self._call(arrays, attrs, key, train, fn or self.fn)
+        return shared(*self.as_function(attrs, train), arrays)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether traces for NumPy share its own; see `as_function`."""
+        return not (self.takes_key or self.on_host or self.bodies)
+
+    def as_function(
+        self, attrs: Attrs, train: bool
+    ) -> tuple[Callable[[Sequence[Any]], Any], Callable[[], Any]]:
+        """`call` of arrays alone, and what makes the key of its traces: zeros have signs there."""
+
+        def key() -> Any:
+            items = tuple(sorted(attrs.items()))
+            return self, items, repr(items), train and self.takes_train
+
+        return lambda arrays: self._call(arrays, attrs, None, train, self.fn), key
+
+    def _call(
+        self, arrays: Sequence[Any], attrs: Attrs, key: Any, train: bool, fn: Callable[..., Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         kwargs = {n: v for n, v in attrs.items() if n not in self.inert}
         if self.takes_key:
             kwargs["key"] = key

@@ -14,7 +14,7 @@ import numpy as np
 from modkit.errors import DTypeError, ModkitError, ShapeError
 from modkit.interpreter.tracing import jaxpr_for_numpy
 from modkit.ops.partial_shapes import Sizes, complete, known_sizes, merge, plain_sizes
-from modkit.ops.registry import Attrs, Op, Params, Shape, as_mapping, check_elements
+from modkit.ops.registry import WIDE, Attrs, Op, Params, Shape, as_mapping, check_elements
 
 _STAND_INS = (5040, 10080)
 """Two sizes, divisible by much, to be tried in place of an unknown one."""
@@ -256,7 +256,7 @@ def _trace(
         key = jax.random.key(0) if op.takes_key else None
         return op.call(arrays, attrs, key=key, train=True)[0]
 
-    # Shapes are the same in x64, and operators may name any element type.
-    with jax.enable_x64(True):
+    wide = op.makes_x64(attrs, len(ins)) or any(str(np.dtype(t)) in WIDE for t in types)
+    with jax.enable_x64(True) if wide else contextlib.nullcontext():
         _, made = _guarded(jaxpr_for_numpy, call, specs)
     return tuple(known_sizes(out.shape) for out in made)

@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from modkit import stream
 from modkit.compile.memo import MadeOnceEach, made_once
@@ -57,9 +58,11 @@ class Programs:
         States that gradients do not reach stay. Several replicas change auxiliary states only:
         parameters are theirs together.
         """
-        key = self._placement.split_key(stream.as_key(key_data))
+        key, streams = None, ()
+        if self._lowered.takes_key:
+            key = self._placement.split_key(stream.as_key(key_data))
+            streams = stream.numbers_of(key_data)
         channels_last = self._placement.platform == "cpu" and watch is None
-        streams = stream.numbers_of(key_data)
         moves = self._lowered.reached((*self._wrt, *self._lowered.host_aux)) if whole else ()
         writers = self._lowered.writers(self._wrt) if self._train else None
         outputs, changed, anchor, looked_up = self._lowered.run(
@@ -274,7 +277,7 @@ def _pull(
         types: by argument of whole numbers, a zero of its type, which its gradient has too.
         heads: cotangents of the outputs.
     """
-    (grads,) = pullback((heads, states, jnp.zeros((), jnp.float32)))
+    (grads,) = pullback((heads, states, np.zeros((), np.float32)))
     by_rows = {n: replace(rows, rows=grads[n]) for n, rows in read.items()}
     by_rows |= {n: replace(rows, rows=rows.of(grads[n])) for n, rows in looked_up.items()}
     cut_off = {n: convert(grads[n], like.dtype) for n, like in types.items()}

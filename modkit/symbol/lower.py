@@ -306,11 +306,11 @@ class Lowered:
         }
         return Results(outputs, changed, self._anchor(env), looked_up)
 
-    def _anchor(self, env: Env) -> jax.Array:
+    def _anchor(self, env: Env) -> Any:
         """See `Results.anchor`."""
         arrays = [sparse_values.plain(env[i][j].plain) for i, j in self._anchors]
         floats = [y for y in arrays if jnp.issubdtype(y.dtype, jnp.inexact)]
-        return sum((y.sum(dtype=jnp.float32) for y in floats), jnp.zeros((), jnp.float32))
+        return sum((y.sum(dtype=jnp.float32) for y in floats), np.zeros((), np.float32))
 
     def _order(self, part: Part) -> tuple[int | Loop, ...]:
         """The nodes of a part, segments that repeat as loops."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from modkit.ops.registry import WIDE, Op
+from modkit.ops.registry import Op
 
 
 class NodeCall(NamedTuple):
@@ -67,13 +67,9 @@ class NodeCall(NamedTuple):
         """Whether it makes 64-bit values, by its parameters or by the operator's nature."""
         if self.op is None:
             return False
-        if any(isinstance(v, str) and v in WIDE for v in self.attrs.values()):
-            return True
         if any(body.needs_x64 for body in self.attrs.get("bodies", ())):
             return True
-        if self.op.dtypes is None:
-            return False
-        return any(t in WIDE for t in self.op.dtypes([None] * len(self.inputs), self.attrs)[1])
+        return self.op.makes_x64(self.attrs, len(self.inputs))
 
     def written(self, new: Mapping[str, jax.Array], train: bool) -> dict[int, jax.Array]:
         """New values of the variables that it writes, by number: later readers see them."""

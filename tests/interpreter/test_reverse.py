@@ -188,20 +188,20 @@ def test_jax_differentiates_what_has_no_rule_in_its_tables(monkeypatch):
 def a_later_jax(monkeypatch):
     """A version of JAX of which nothing is known."""
     monkeypatch.setattr(jax, "__version_info__", (99, 0, 0))
-    reverse._rules_are_known.cache_clear()
+    reverse.rules_are_known.cache_clear()
     yield monkeypatch
-    reverse._rules_are_known.cache_clear()
+    reverse.rules_are_known.cache_clear()
 
 
 def test_a_later_jax_with_the_same_rules_is_recorded(a_later_jax):
-    assert reverse._rules_are_known()
+    assert reverse.rules_are_known()
 
 
 def test_jax_differentiates_all_where_its_rules_are_others(a_later_jax):
     a_later_jax.setattr(reverse, "ad", SimpleNamespace())
     for name in ("tanh", "a forward-mode rule", "a pullback"):
         test_derivatives_are_those_of_jax(name)
-    assert not reverse._rules_are_known()
+    assert not reverse.rules_are_known()
 
 
 def test_second_derivatives_are_those_of_jax():

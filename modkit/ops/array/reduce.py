@@ -12,6 +12,7 @@ import jax.numpy as jnp
 
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.interpreter.reverse import CustomJvp
+from modkit.interpreter.tracing import where
 from modkit.ops.dtype_inference import float32_result
 from modkit.ops.elementwise.arithmetic import convert, in_float, is_whole, refuse_bool
 from modkit.ops.elementwise.unary import magnitude
@@ -69,7 +70,7 @@ def _prod(x: Any, axes: Axes, keepdims: bool) -> Any:
 
 
 def _without_nan(x: Any, value: int) -> Any:
-    return x if is_whole(x.dtype) else jnp.where(jnp.isnan(x), value, x)
+    return x if is_whole(x.dtype) else where(x != x, value, x)
 
 
 @functools.partial(CustomJvp, nondiff_argnums=(1, 2, 3))
@@ -80,10 +81,10 @@ def _extreme(x: Any, axes: Axes, keepdims: bool, which: str) -> Any:
             f"{which}: got data of shape {x.shape}, expected one element or more along the axes "
             f"{axes}; sum and prod are 0 and 1 without any"
         )
-    found = (jnp.max if which == "max" else jnp.min)(x, axes, keepdims=keepdims)
+    found = (x.max if which == "max" else x.min)(axes, keepdims=keepdims)
     if is_whole(x.dtype):
         return found
-    return jnp.where(jnp.isnan(x).any(axes, keepdims=keepdims), jnp.nan, found)
+    return where((x != x).any(axes, keepdims=keepdims), math.nan, found)
 
 
 @_extreme.defjvp
@@ -91,7 +92,7 @@ def _extreme_jvp(axes: Axes, keepdims: bool, which: str, primals: Any, tangents:
     """Each of several equal extremes gets the whole gradient."""
     (x,), (dx,) = primals, tangents
     result = _extreme(x, axes, True, which)
-    tangent = jnp.sum(jnp.where(x == result, dx, 0), axes, keepdims=keepdims)
+    tangent = where(x == result, dx, 0).sum(axes, keepdims=keepdims)
     return result if keepdims else result.reshape(tangent.shape), tangent
 
 

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from modkit.errors import DTypeError, ShapeError
 from modkit.interpreter.reverse import CustomJvp
+from modkit.interpreter.tracing import where
 
 
 def is_whole(dtype: Any) -> bool:
@@ -166,12 +167,12 @@ def _nan_of(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
 
 def maximum(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
     """The larger one. Where they are equal, the whole gradient goes to ``lhs``; none for NaN."""
-    return jnp.where(lhs >= rhs, lhs, jnp.where(rhs > lhs, rhs, _nan_of(lhs, rhs)))
+    return where(lhs >= rhs, lhs, where(rhs > lhs, rhs, _nan_of(lhs, rhs)))
 
 
 def minimum(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
     """The smaller one. Where they are equal, the whole gradient goes to ``lhs``; none for NaN."""
-    return jnp.where(lhs <= rhs, lhs, jnp.where(rhs < lhs, rhs, _nan_of(lhs, rhs)))
+    return where(lhs <= rhs, lhs, where(rhs < lhs, rhs, _nan_of(lhs, rhs)))
 
 
 def truth(fn: Callable[[jax.Array, jax.Array], jax.Array]) -> Callable[..., jax.Array]:

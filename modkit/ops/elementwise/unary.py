@@ -13,6 +13,7 @@ from jax.scipy import special
 
 from modkit.errors import DTypeError
 from modkit.interpreter.reverse import CustomJvp
+from modkit.interpreter.tracing import where
 from modkit.ops.elementwise.arithmetic import convert, in_float, is_whole, refuse_bool
 from modkit.ops.registry import Precision, Traced, op, unary
 
@@ -41,7 +42,7 @@ def _round(data: Any) -> Any:
 
 def sign(data: Any) -> Any:
     """-1, 0 or 1; 0 for NaN."""
-    return jnp.where(data != data, 0, jnp.sign(data)).astype(data.dtype)
+    return where(data != data, 0, jnp.sign(data)).astype(data.dtype)
 
 
 _GAMMA = np.array([np.nan, np.inf, *(float(math.factorial(n)) for n in range(171)), np.inf])

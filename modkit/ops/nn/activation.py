@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.interpreter.tracing import where
 from modkit.ops.elementwise.unary import relu, softsign
 from modkit.ops.floating import require_floating
 from modkit.ops.registry import op
@@ -45,13 +46,13 @@ _SELU_SCALE = 1.0507009873554805
 
 def _elu(data: jax.Array, slope: float) -> jax.Array:
     # The branch not taken must stay finite, or its infinity times 0 makes the gradient NaN.
-    below = jnp.where(data > 0, 0, data)
-    return jnp.where(data > 0, data, slope * jnp.expm1(below))
+    below = where(data > 0, 0, data)
+    return where(data > 0, data, slope * jnp.expm1(below))
 
 
 def _leaky(data: jax.Array, slope: Any) -> jax.Array:
     # The branch not taken must stay finite, or its infinity times 0 makes a slope's gradient NaN.
-    return jnp.where(data > 0, data, jnp.where(data > 0, 0, data) * slope)
+    return where(data > 0, data, where(data > 0, 0, data) * slope)
 
 
 def _leaky_partial(ins: Any, outs: Any, attrs: Any) -> tuple[list[Any], list[Any]]:
