@@ -95,15 +95,10 @@ class LAMB(RuleOptimizer):
 
 
 @dataclass(frozen=True)
-class LARSRule(NormRule):
-    """SGD with the rate scaled by ``η·|w| / (|g| + wd·|w| + ε)`` where ``adapt`` is 1."""
-
-    columns = ("lr", "wd", "rescale_grad", "adapt", "correction")
-    master_first = False
+class NormSGDRule(NormRule):
+    """The base of rules that are SGD at a rate scaled by norms; the state is the velocity."""
 
     momentum: float
-    eta: float
-    eps: float
     clip_gradient: float | None
     lazy: bool = field(default=False, kw_only=True)
 
@@ -111,24 +106,37 @@ class LARSRule(NormRule):
         """The velocity, or ``None`` without momentum."""
         return zeros(weight) if self.momentum else None
 
-    def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
-        """One step."""
-        wd = hyper["wd"]
-        weight_norm = jnp.sqrt(self._weight_squares(weight, hyper))
-        grad_norm = self._norm(grad * hyper["rescale_grad"])
-        scaled = (hyper["adapt"] > 0) & (weight_norm > 0) & (grad_norm > 0)
-        divisor = jnp.where(scaled, grad_norm + wd * weight_norm + self.eps, 1)
-        ratio = jnp.where(scaled, self.eta * weight_norm / divisor, 1)
+    def _step(self, weight: Any, grad: Any, state: Any, hyper: Any, lr: Any, momentum: Any) -> Any:
         fixed = {
-            "lr": (hyper["lr"] * ratio).astype(weight.dtype),
-            "wd": wd,
+            "lr": lr.astype(weight.dtype),
+            "wd": hyper["wd"],
             "rescale_grad": hyper["rescale_grad"],
             "clip_gradient": self.clip_gradient,
         }
         if state is None:
             return formulas.sgd(weight, grad, **fixed), None
-        momentum = self.momentum * hyper["correction"]
         return formulas.sgd_mom(weight, grad, state, momentum=momentum, **fixed)
+
+
+@dataclass(frozen=True)
+class LARSRule(NormSGDRule):
+    """SGD with the rate scaled by ``η·|w| / (|g| + wd·|w| + ε)`` where ``adapt`` is 1."""
+
+    columns = ("lr", "wd", "rescale_grad", "adapt", "correction")
+    master_first = False
+
+    eta: float
+    eps: float
+
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
+        """One step."""
+        weight_norm = jnp.sqrt(self._weight_squares(weight, hyper))
+        grad_norm = self._norm(grad * hyper["rescale_grad"])
+        scaled = (hyper["adapt"] > 0) & (weight_norm > 0) & (grad_norm > 0)
+        divisor = jnp.where(scaled, grad_norm + hyper["wd"] * weight_norm + self.eps, 1)
+        ratio = jnp.where(scaled, self.eta * weight_norm / divisor, 1)
+        momentum = self.momentum * hyper["correction"]
+        return self._step(weight, grad, state, hyper, hyper["lr"] * ratio, momentum)
 
 
 @register
@@ -182,7 +190,7 @@ class LARS(RuleOptimizer):
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""
         clip, lazy = self.clip_gradient or None, bool(self.lazy_update)
-        return LARSRule(self.momentum, self.eta, self.eps, clip, lazy=lazy)
+        return LARSRule(self.momentum, clip, self.eta, self.eps, lazy=lazy)
 
     def _decays(self, name: str) -> bool:
         return name.endswith("_weight")

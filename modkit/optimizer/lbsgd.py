@@ -13,28 +13,24 @@ import numpy as np
 from modkit.errors import ParameterError
 from modkit.ndarray import NDArray
 from modkit.optimizer.base import register
-from modkit.optimizer.sgd import SGDRule
-from modkit.optimizer.update_rules import NormRule, RuleOptimizer, UpdateRule
+from modkit.optimizer.layerwise import NormSGDRule
+from modkit.optimizer.update_rules import RuleOptimizer, UpdateRule
 
 
 @dataclass(frozen=True)
-class LBSGDRule(NormRule, SGDRule):
+class LBSGDRule(NormSGDRule):
     """SGD; with ``adapt``, the rate is scaled by a ratio of norms clipped to [0.01, 100]."""
 
-    master_first = True
-
-    adapt: bool = False
+    adapt: bool
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
         """One step."""
-        weight_norm2 = self._weight_squares(weight, hyper)
-        hyper = {name: hyper[name] for name in self.columns}
+        rate = hyper["lr"]
         if self.adapt:
-            grad_norm2 = self._squares(grad)
+            weight_norm2, grad_norm2 = self._weight_squares(weight, hyper), self._squares(grad)
             ratio = jnp.sqrt(weight_norm2 / (grad_norm2 + hyper["wd"] * weight_norm2 + 1e-18))
-            rate = hyper["lr"] * jnp.clip(ratio, 0.01, 100)
-            hyper["lr"] = rate.astype(weight.dtype)
-        return super().update(weight, grad, state, hyper)
+            rate = rate * jnp.clip(ratio, 0.01, 100)
+        return self._step(weight, grad, state, hyper, rate, self.momentum)
 
 
 @register

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -14,34 +14,17 @@ import numpy as np
 from modkit.errors import ParameterError
 from modkit.ops.update import formulas
 from modkit.optimizer.base import register
-from modkit.optimizer.update_rules import RuleOptimizer, UpdateRule, zeros
+from modkit.optimizer.update_rules import FormulaRule, RuleOptimizer, UpdateRule, zeros
 
 
-@dataclass(frozen=True)
-class SGDRule(UpdateRule):
-    """`modkit.ops.update.formulas.sgd`, or ``sgd_mom`` with momentum."""
-
-    elementwise = True
-    master_first = False
-
-    momentum: float = 0.0
-    clip_gradient: float | None = None
-    lazy: bool = field(default=False, kw_only=True)
-
-    def init(self, weight: Any) -> Any:
-        """The velocity, or ``None`` without momentum."""
-        return zeros(weight) if self.momentum else None
-
-    def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
-        """One step."""
-        if state is None:
-            return formulas.sgd(weight, grad, clip_gradient=self.clip_gradient, **hyper), None
-        return formulas.sgd_mom(
-            weight, grad, state, momentum=self.momentum, clip_gradient=self.clip_gradient, **hyper
-        )
-
-
-_sgd = functools.lru_cache(typed=True)(SGDRule)  # of the same settings the same object
+@functools.lru_cache(typed=True)  # of the same settings the same object
+def _sgd(momentum: float, clip_gradient: float | None, lazy: bool) -> FormulaRule:
+    """`modkit.ops.update.formulas.sgd`, or ``sgd_mom``, whose state is the velocity."""
+    numbers = (("clip_gradient", clip_gradient),)
+    if not momentum:
+        return FormulaRule(formulas.sgd, numbers, lazy=lazy, master_first=False)
+    numbers = (("momentum", momentum), *numbers)
+    return FormulaRule(formulas.sgd_mom, numbers, bare=True, lazy=lazy, master_first=False)
 
 
 @register
@@ -74,7 +57,7 @@ class SGD(RuleOptimizer):
 
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""
-        return _sgd(self.momentum, self.clip_gradient or None, lazy=bool(self.lazy_update))
+        return _sgd(self.momentum, self.clip_gradient or None, bool(self.lazy_update))
 
 
 @register
@@ -82,29 +65,17 @@ class ccSGD(SGD):
     """`SGD` under its old name."""
 
 
-@dataclass(frozen=True)
-class NAGRule(SGDRule):
-    """SGD with Nesterov momentum.
-
-    Args:
-        past_decay: the velocity decays by the weight before the update.
-    """
-
-    past_decay: bool = field(default=False, kw_only=True)
+class NAGRule(FormulaRule):
+    """`modkit.ops.update.formulas.nag_mom`, whose state is the velocity."""
 
     def of_rows(self, master: bool) -> UpdateRule:
-        """See `UpdateRule.of_rows`."""
-        return self if master else replace(self, past_decay=True)
+        """See `UpdateRule.of_rows`: the velocity decays by the weight before the update."""
+        return self if master else replace(self, formula=_nag_of_rows)
 
-    def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
-        """One step."""
-        if state is None:
-            return super().update(weight, grad, state, hyper)
-        fixed = {"momentum": self.momentum, "clip_gradient": self.clip_gradient, **hyper}
-        new, velocity = formulas.nag_mom(weight, grad, state, **fixed)
-        if self.past_decay:
-            velocity = velocity + hyper["lr"] * hyper["wd"] * (new - weight)
-        return new, velocity
+
+def _nag_of_rows(w: Any, g: Any, mom: Any, *, lr: Any, wd: Any, **numbers: Any) -> Any:
+    new, velocity = formulas.nag_mom(w, g, mom, lr=lr, wd=wd, **numbers)
+    return new, velocity + lr * wd * (new - w)
 
 
 @register
@@ -138,7 +109,10 @@ class NAG(RuleOptimizer):
     def rule(self) -> UpdateRule:
         """The update rule of one parameter; without momentum that of SGD, lazy as in MXNet."""
         clip = self.clip_gradient or None
-        return NAGRule(self.momentum, clip) if self.momentum else SGDRule(0.0, clip, lazy=True)
+        if not self.momentum:
+            return _sgd(0.0, clip, True)
+        numbers = (("momentum", self.momentum), ("clip_gradient", clip))
+        return NAGRule(formulas.nag_mom, numbers, bare=True, master_first=False)
 
 
 @register

@@ -40,7 +40,7 @@ class UpdateRule:
 
     columns: tuple[str, ...] = ("lr", "wd", "rescale_grad")
     """Names of the hyper-parameters that ``update`` reads from ``hyper``."""
-    master_first: ClassVar[bool] = True
+    master_first: bool = True
     """Position of the float32 master copy: ``(copy, state)``, or ``(state, copy)`` if false."""
     lazy: bool = False
     """Whether a row-sparse gradient updates its rows, and those of the state, and no others."""
@@ -101,6 +101,7 @@ class FormulaRule(UpdateRule):
         bare: the state is its one array, in no tuple.
         lazy: see `UpdateRule`.
         lazy_rows: it is lazy for weights that are declared row-sparse.
+        master_first: see `UpdateRule`.
     """
 
     elementwise = True
@@ -112,6 +113,7 @@ class FormulaRule(UpdateRule):
     bare: bool = False
     lazy: bool = False
     lazy_rows: bool = False
+    master_first: bool = True
 
     def of_rows(self, master: bool) -> UpdateRule:
         """See `UpdateRule.of_rows`."""
