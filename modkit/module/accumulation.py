@@ -48,7 +48,7 @@ class Accumulated:
             module._adds_up = False
         module._adds_up = module._adds_up or count > 1
         self._module, self._count = module, count
-        self.binding = {"grad_req": "add"} if module._adds_up else {}
+        self.binding: dict[str, Any] = {"grad_req": "add"} if module._adds_up else {}
         self.callbacks: Sequence[Callback] = [Updates()] if module._adds_up else []
 
     def updates(self, batches: int | None) -> int | None:

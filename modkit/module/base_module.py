@@ -44,6 +44,7 @@ from modkit.module.steps_per_call import Chunks, Sums, in_step, steps_at_once
 from modkit.module.typing import (
     Data,
     Functions,
+    GradReq,
     InputShapes,
     Metric,
     OptimizerParams,
@@ -640,6 +641,50 @@ class BaseModule:
         pad = batch.pad or 0
         return [out[0 : out.shape[0] - pad] for out in self.get_outputs()]
 
+    # ── Binding ─────────────────────────────────────────────────────────────────────────────
+
+    @check_keywords
+    def bind(
+        self,
+        data_shapes: InputShapes,
+        label_shapes: InputShapes | None = None,
+        for_training: bool = True,
+        inputs_need_grad: bool = False,
+        force_rebind: bool = False,
+        shared_module: Any = None,
+        grad_req: GradReq = "write",
+    ) -> None:
+        """Make the arrays for inputs of these shapes.
+
+        Args:
+            data_shapes: DataDescs or ``(name, shape)`` pairs, one a data name.
+            label_shapes: the same for the labels; may be left out where none is given.
+            for_training: whether gradients will be wanted.
+            inputs_need_grad: whether those of the data inputs will be, too.
+            force_rebind: bind anew also if bound already.
+            shared_module: a bound Module whose parameters to use; of a Module only.
+            grad_req: ``"write"``, ``"add"`` or ``"null"``; a list; or a dictionary by name, of
+                which a name that is missing has ``"write"``.
+
+        Raises:
+            ParameterError: names that do not fit those of the module, parameters of `Module.load`
+                that the network lacks, or an argument that the module cannot use.
+            ShapeError: shapes that do not fit the network.
+        """
+        if self.binded and not force_rebind:
+            self.logger.warning("Already bound, ignoring bind()")
+            return
+        self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
+        self._bind(data_shapes, label_shapes, force_rebind, shared_module, grad_req)
+        self.binded = True
+
+    def _check_bind(self, shared: Any) -> None:
+        """Refuse gradients of inputs without training, and parameters of another module."""
+        if self.inputs_need_grad and not self.for_training:
+            raise NotReadyError("bind: inputs_need_grad=True needs for_training=True")
+        if shared is not None:
+            raise ParameterError(f"{type(self).__name__}.bind: shared_module is not supported")
+
     # ── Parameters ──────────────────────────────────────────────────────────────────────────
 
     @check_keywords
@@ -847,14 +892,10 @@ class BaseModule:
         """Names and shapes of the outputs."""
         raise NotImplementedError
 
-    def bind(
-        self,
-        data_shapes: InputShapes,
-        label_shapes: InputShapes | None = None,
-        *args: Any,
-        **kwargs: Any,
+    def _bind(
+        self, data: InputShapes, labels: InputShapes | None, rebind: bool, shared: Any, req: GradReq
     ) -> None:
-        """Make the arrays."""
+        """Make the arrays: see `bind`, which has set ``for_training`` and ``inputs_need_grad``."""
         raise NotImplementedError
 
     def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:

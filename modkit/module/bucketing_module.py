@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -11,16 +12,26 @@ from modkit.constructors import check_keywords
 from modkit.context import cpu
 from modkit.errors import NotReadyError, ParameterError
 from modkit.metric import EvalMetric
-from modkit.module.argument_checks import check_names
 from modkit.module.base_module import BaseModule, overrides
 from modkit.module.module import _PARAMS, Module
 from modkit.module.parameters import InitArguments, Params
-from modkit.module.typing import GradReq, InputShapes, OutGrads, RowIds
+from modkit.module.typing import GradReq, InputShapes, RowIds
 from modkit.monitor import Monitor
 from modkit.name import NameManager
 from modkit.ndarray import array, save
 from modkit.symbol import load as load_symbol
 from modkit.symbol.precision import compute_type
+
+
+def _of_present(method: Callable[..., Any]) -> Any:
+    """A method of the present bucket's module, as a method of the `BucketingModule`."""
+    name = method.__name__
+
+    @functools.wraps(method)
+    def call(self: BucketingModule, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self._present, name)(*args, **kwargs)
+
+    return call
 
 
 class BucketingModule(BaseModule):
@@ -30,13 +41,8 @@ class BucketingModule(BaseModule):
         sym_gen: ``sym_gen(bucket_key) -> (symbol, data_names, label_names)``.
         default_bucket_key: the bucket that is bound first; it should have all parameters.
         logger: where ``fit`` writes.
-        context: see `Module`.
-        work_load_list: see `Module`.
-        fixed_param_names: see `Module`.
-        state_names: see `Module`.
-        group2ctxs: see `Module`.
-        compression_params: see `Module`.
-        compute_dtype: see `Module`.
+        context, work_load_list, fixed_param_names, state_names, group2ctxs, compression_params,
+            compute_dtype: see `Module`.
 
     Raises:
         ParameterError: there is no default bucket, or its names are not in its symbol.
@@ -85,13 +91,7 @@ class BucketingModule(BaseModule):
         self._state_names = list(state_names or [])
         self._group2ctxs, self._compression_params = group2ctxs, compression_params
         self._compute_dtype = compute_type(compute_dtype)
-        symbol, data_names, label_names = self._call_sym_gen(default_bucket_key)
-        check_names(list(data_names or []), symbol, "data_names", throw=True)
-        check_names(list(label_names or []), symbol, "label_names", throw=False)
-        check_names(self._fixed_param_names, symbol, "fixed_param_names", throw=True)
-        check_names(self._state_names, symbol, "state_names", throw=True)
-        self._default_names = list(data_names or []), list(label_names or [])
-        self._default_outputs = symbol.list_outputs()
+        self._unbound = self._make(default_bucket_key)
         self._monitors: list[Monitor] = []
         self._grad_req: Any = None
         self._given: tuple[Params, Params] | None = None  # loaded, for `bind`
@@ -109,30 +109,32 @@ class BucketingModule(BaseModule):
         return self._monitors[-1] if self._monitors else None
 
     @property
+    def _present(self) -> Module:
+        """The module of the present bucket; before `bind` that of the default one, unbound."""
+        return self._unbound if self._curr_module is None else self._curr_module
+
+    @property
     def _default(self) -> Module:
         """The module of the default bucket."""
-        return self._buckets[self._default_bucket_key]
+        return self._buckets.get(self._default_bucket_key, self._unbound)
 
     @property
     def _present_optimizer(self) -> Any:
-        return self._curr_module._present_optimizer if self.binded else None
+        return self._present._present_optimizer
 
     @property
     def _present_workers(self) -> Any:
-        return self._curr_module._present_workers if self.binded else None
-
-    def _call_sym_gen(self, *args: Any, **kwargs: Any) -> Any:
-        with NameManager():  # automatic names are the same for each bucket
-            made = self._sym_gen(*args, **kwargs)
-        if not isinstance(made, tuple | list) or len(made) != 3:
-            raise ParameterError(
-                f"BucketingModule: sym_gen: got {type(made).__name__}, expected "
-                "(symbol, data_names, label_names)"
-            )
-        return made
+        return self._present._present_workers
 
     def _make(self, bucket_key: Any) -> Module:
-        symbol, data_names, label_names = self._call_sym_gen(bucket_key)
+        with NameManager():  # automatic names are the same for each bucket
+            parts = self._sym_gen(bucket_key)
+        if not isinstance(parts, tuple | list) or len(parts) != 3:
+            raise ParameterError(
+                f"BucketingModule: sym_gen: got {type(parts).__name__}, expected "
+                "(symbol, data_names, label_names)"
+            )
+        symbol, data_names, label_names = parts
         made = Module(
             symbol, data_names, label_names, self.logger, self._context, self._work_load_list,
             self._fixed_param_names, self._state_names, self._group2ctxs,
@@ -150,69 +152,45 @@ class BucketingModule(BaseModule):
     @property
     def data_names(self) -> list[str]:
         """Names of the data inputs."""
-        if self.binded:
-            return self._curr_module.data_names
-        return list(self._default_names[0])
+        return self._present.data_names
 
     @property
     def output_names(self) -> list[str]:
         """Names of the outputs."""
-        if self.binded:
-            return self._curr_module.output_names
-        return list(self._default_outputs)
+        return self._present.output_names
 
     @property
     def data_shapes(self) -> list[Any]:
         """Descriptions of the present bucket's data inputs."""
-        self._need("data_shapes")
-        return self._curr_module.data_shapes
+        return self._present.data_shapes
 
     @property
     def label_shapes(self) -> list[Any] | None:
         """Descriptions of the present bucket's labels."""
-        self._need("label_shapes")
-        return self._curr_module.label_shapes
+        return self._present.label_shapes
 
     @property
     def output_shapes(self) -> list[Any]:
         """Names and shapes of the present bucket's outputs."""
-        self._need("output_shapes")
-        return self._curr_module.output_shapes
+        return self._present.output_shapes
 
     # ── Binding ─────────────────────────────────────────────────────────────────────────────
 
-    @check_keywords
-    def bind(
-        self,
-        data_shapes: InputShapes,
-        label_shapes: InputShapes | None = None,
-        for_training: bool = True,
-        inputs_need_grad: bool = False,
-        force_rebind: bool = False,
-        shared_module: Any = None,
-        grad_req: GradReq = "write",
+    def _bind(
+        self, data: InputShapes, labels: InputShapes | None, rebind: bool, shared: Any, req: GradReq
     ) -> None:
-        """Bind the default bucket; the others follow when they are needed.
-
-        Raises:
-            ParameterError: ``shared_module`` is given, which buckets cannot use.
-        """
-        if shared_module is not None:
-            raise ParameterError("BucketingModule.bind: shared_module is not supported")
-        if self.binded and not force_rebind:
-            self.logger.warning("Already bound, ignoring bind()")
-            return
+        """Bind the default bucket; the others follow when they are needed."""
+        self._check_bind(shared)
         key = self._default_bucket_key
         before, module = self._buckets.get(key), self._make(key)
-        module.bind(data_shapes, label_shapes, for_training, inputs_need_grad, grad_req=grad_req)
+        module.bind(data, labels, self.for_training, self.inputs_need_grad, grad_req=req)
         for monitor in self._monitors:
             module.install_monitor(monitor)
         if before is not None and self.params_initialized:
             module.init_params(None, *before.get_params())
             if before.optimizer_initialized:
                 module.borrow_optimizer(before)
-        self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
-        self._grad_req = grad_req
+        self._grad_req = req
         self.binded, self._buckets = True, {key: module}
         self._curr_module, self._curr_bucket_key = module, key
         if self._given is not None:
@@ -254,7 +232,6 @@ class BucketingModule(BaseModule):
 
     def get_params(self) -> Any:
         """Parameters and auxiliary states."""
-        self._need("get_params()", params=True)
         return self._default.get_params()
 
     def _init_params(self, given: InitArguments) -> None:
@@ -270,16 +247,6 @@ class BucketingModule(BaseModule):
         for module in self._buckets.values():
             module.params_initialized = True
 
-    def get_states(self, merge_multi_context: bool = True) -> Any:
-        """See `Module.get_states`."""
-        self._need("get_states()", params=True)
-        return self._curr_module.get_states(merge_multi_context)
-
-    def set_states(self, states: Any = None, value: Any = None) -> None:
-        """See `Module.set_states`."""
-        self._need("set_states()", params=True)
-        self._curr_module.set_states(states, value)
-
     def _init_optimizer(self, *arguments: Any) -> None:
         self._curr_module.init_optimizer(*arguments)
         for module in self._buckets.values():  # which share the optimizer
@@ -293,8 +260,7 @@ class BucketingModule(BaseModule):
             self._default._average_states()
 
     def _names(self) -> tuple[list[str], list[str]]:
-        data_names, label_names = self._default_names
-        return list(data_names), list(label_names)
+        return self._default._names()
 
     def _clear_gradients(self) -> None:
         for module in self._buckets.values():
@@ -311,19 +277,17 @@ class BucketingModule(BaseModule):
 
     def state_dict(self) -> Any:
         """See `BaseModule.state_dict`; buckets share the state."""
-        self._need("state_dict()", params=True, optimizer=True)
         return self._default.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """See `BaseModule.load_state_dict`."""
-        self._need("load_state_dict()", params=True, optimizer=True)
         self._default.load_state_dict(state)
 
     # ── One batch ───────────────────────────────────────────────────────────────────────────
 
     def _check_order(self, source: Any, where: str) -> None:
         if self.binded:
-            self._curr_module._check_order(source, where)
+            self._present._check_order(source, where)
 
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
         """Run a batch in the bucket that its ``bucket_key`` names."""
@@ -340,31 +304,13 @@ class BucketingModule(BaseModule):
             )
         self.switch_bucket(key, batch.provide_data, batch.provide_label)
 
-    def backward(self, out_grads: OutGrads | None = None) -> None:
-        """See `Module.backward`."""
-        self._need("backward()", params=True)
-        self._curr_module.backward(out_grads)
-
-    def update(self) -> None:
-        """See `Module.update`."""
-        self._need("update()", params=True, optimizer=True)
-        self._curr_module.update()
-
-    def get_outputs(self, merge_multi_context: bool = True) -> Any:
-        """See `Module.get_outputs`."""
-        self._need("get_outputs()", params=True)
-        return self._curr_module.get_outputs(merge_multi_context)
-
-    def get_input_grads(self, merge_multi_context: bool = True) -> Any:
-        """See `Module.get_input_grads`."""
-        if not self.inputs_need_grad:
-            raise NotReadyError("get_input_grads() needs bind(inputs_need_grad=True)")
-        return self._curr_module.get_input_grads(merge_multi_context)
-
-    def update_metric(self, eval_metric: EvalMetric, labels: Any, pre_sliced: bool = False) -> None:
-        """See `Module.update_metric`."""
-        self._need("update_metric()", params=True)
-        self._curr_module.update_metric(eval_metric, labels, pre_sliced)
+    backward = _of_present(Module.backward)
+    update = _of_present(Module.update)
+    get_outputs = _of_present(Module.get_outputs)
+    get_input_grads = _of_present(Module.get_input_grads)
+    get_states = _of_present(Module.get_states)
+    set_states = _of_present(Module.set_states)
+    update_metric = _of_present(Module.update_metric)
 
     def install_monitor(self, mon: Monitor) -> None:
         """Show every operator's outputs, of all buckets, to a Monitor."""

@@ -335,68 +335,35 @@ class Module(BaseModule):
 
     # ── Binding ─────────────────────────────────────────────────────────────────────────────
 
-    @check_keywords
-    def bind(
-        self,
-        data_shapes: InputShapes,
-        label_shapes: InputShapes | None = None,
-        for_training: bool = True,
-        inputs_need_grad: bool = False,
-        force_rebind: bool = False,
-        shared_module: Module | None = None,
-        grad_req: GradReq = "write",
+    def _bind(
+        self, data: InputShapes, labels: InputShapes | None, rebind: bool, shared: Any, req: GradReq
     ) -> None:
-        """Make the arrays for inputs of these shapes.
-
-        Args:
-            data_shapes: DataDescs or ``(name, shape)`` pairs, one a data name.
-            label_shapes: the same for the labels; may be left out where none is given.
-            for_training: whether gradients will be wanted.
-            inputs_need_grad: whether those of the data inputs will be, too.
-            force_rebind: bind anew also if bound already.
-            shared_module: a bound module whose parameters to use.
-            grad_req: ``"write"``, ``"add"`` or ``"null"``; a list; or a dictionary by name, of
-                which a name that is missing has ``"write"``.
-
-        Raises:
-            ParameterError: names that do not fit those of the module, or parameters of `load` that
-                the network lacks.
-            ShapeError: shapes that do not fit the network.
-        """
-        if force_rebind:
+        if rebind:
             self._keep_params()
             self._reset_bind()
-        if self.binded:
-            self.logger.warning("Already bound, ignoring bind()")
-            return
         check_loaded(self._given or (), self._symbol)
-        if inputs_need_grad and not for_training:
-            raise NotReadyError("bind: inputs_need_grad=True needs for_training=True")
-        if shared_module is not None and not (
-            shared_module.binded and shared_module.params_initialized
-        ):
+        self._check_bind(None)
+        if shared is not None and not (shared.binded and shared.params_initialized):
             raise NotReadyError("bind: shared_module needs bind() and init_params() first")
-        self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
-        self._grad_req = grad_req
-        self._describe(data_shapes, label_shapes)
+        self._grad_req = req
+        self._describe(data, labels)
         self._exec_group = DataParallelExecutorGroup(
             self._symbol, self._context, self._work_load_list, self._data_shapes or [],
-            self._label_shapes, self._param_names, for_training, inputs_need_grad,
-            shared_module._exec_group if shared_module else None, self.logger,
-            fixed_param_names=self._fixed_param_names, grad_req=grad_req,
+            self._label_shapes, self._param_names, self.for_training, self.inputs_need_grad,
+            shared._exec_group if shared else None, self.logger,
+            fixed_param_names=self._fixed_param_names, grad_req=req,
             state_names=self._state_names, group2ctxs=self._group2ctxs,
             compute_dtype=self._compute_dtype, apart=False,
         )  # fmt: skip
-        self.binded = True
-        if shared_module is not None:
+        if shared is not None:
             self.params_initialized = True
-            if shared_module.optimizer_initialized:
-                self.borrow_optimizer(shared_module)
+            if shared.optimizer_initialized:
+                self.borrow_optimizer(shared)
         elif self._given is not None:
             self._listed = in_order(self._given, self._listed)
             self._parameters().set(*self._given)
         self._given = None  # from here on the arrays have them
-        if shared_module is None and self.optimizer_initialized:
+        if shared is None and self.optimizer_initialized:
             self._follow_store()
 
     def _keep_params(self) -> None:

@@ -7,16 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError
-from modkit.initializer import Initializer, Uniform
+from modkit.io import DataDesc
 from modkit.io.base import descriptions
-from modkit.kvstore.base import KVStoreBase
 from modkit.metric import EvalMetric
 from modkit.module.base_module import BaseModule
-from modkit.module.parameters import Params
-from modkit.module.typing import GradReq, InputShapes, OptimizerParams, OutGrads
+from modkit.module.typing import GradReq, InputShapes, OutGrads
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray, array
-from modkit.optimizer import Optimizer
 
 
 class PythonModule(BaseModule):
@@ -73,26 +70,11 @@ class PythonModule(BaseModule):
         """Two empty dictionaries."""
         return {}, {}
 
-    def init_params(
-        self,
-        initializer: Initializer | str | None = Uniform(0.01),  # noqa: B008 - holds no state
-        arg_params: Params | None = None,
-        aux_params: Params | None = None,
-        allow_missing: bool = False,
-        force_init: bool = False,
-        allow_extra: bool = False,
-    ) -> None:
+    def init_params(self, *args: Any, **kwargs: Any) -> None:
         """Mark the module as initialized; without parameters the arguments have no effect."""
         self.params_initialized = True
 
-    def init_optimizer(
-        self,
-        kvstore: KVStoreBase | str | None = "local",
-        optimizer: Optimizer | str = "sgd",
-        optimizer_params: OptimizerParams = (("learning_rate", 0.01),),
-        force_init: bool = False,
-        shard_optimizer_states: bool = False,
-    ) -> None:
+    def init_optimizer(self, *args: Any, **kwargs: Any) -> None:
         """Mark the optimizer as initialized: without parameters the arguments have no effect."""
         self.optimizer_initialized = True
 
@@ -111,45 +93,30 @@ class PythonModule(BaseModule):
             raise NotSupportedError("PythonModule.update_metric: labels must not be pre_sliced")
         eval_metric.update(labels, self.get_outputs())
 
-    def bind(
-        self,
-        data_shapes: InputShapes,
-        label_shapes: InputShapes | None = None,
-        for_training: bool = True,
-        inputs_need_grad: bool = False,
-        force_rebind: bool = False,
-        shared_module: Any = None,
-        grad_req: GradReq = "write",
+    def _bind(
+        self, data: InputShapes, labels: InputShapes | None, rebind: bool, shared: Any, req: GradReq
     ) -> None:
-        """Keep the shapes.
-
-        Raises:
-            ParameterError: names that are not those of the module, or ``grad_req`` that is not
-                ``"write"``.
-        """
-        if self.binded and not force_rebind:
-            self.logger.warning("Already bound, ignoring bind()")
-            return
-        if grad_req != "write":
-            raise ParameterError(f"PythonModule: grad_req: got {grad_req!r}, expected 'write'")
-        self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
-        self._data_shapes = descriptions(data_shapes)
-        names = [d.name for d in self._data_shapes]
-        if names != self._data_names:
-            raise ParameterError(f"bind: data_shapes: got {names}, expected {self._data_names}")
-        self._label_shapes = descriptions(label_shapes) if label_shapes else None
-        if self._label_shapes is not None:
-            names = [d.name for d in self._label_shapes]
-            if names != (self._label_names or []):
-                raise ParameterError(
-                    f"bind: label_shapes: got {names}, expected {self._label_names or []}"
-                )
+        """Keep the shapes, under the names of the module."""
+        if req != "write":
+            raise ParameterError(f"PythonModule: grad_req: got {req!r}, expected 'write'")
+        self._data_shapes = _named("data_shapes", data, self._data_names)
+        self._label_shapes = None
+        if labels:
+            self._label_shapes = _named("label_shapes", labels, self._label_names or [])
         self._output_shapes = self._compute_output_shapes()
-        self.binded = True
 
     def _compute_output_shapes(self) -> Any:
         """Names and shapes of the outputs. A subclass writes this."""
         raise NotImplementedError
+
+
+def _named(what: str, shapes: InputShapes, names: list[str]) -> list[DataDesc]:
+    """Descriptions of inputs, which have these names."""
+    described = descriptions(shapes)
+    got = [d.name for d in described]
+    if got != names:
+        raise ParameterError(f"bind: {what}: got {got}, expected {names}")
+    return described
 
 
 class PythonLossModule(PythonModule):

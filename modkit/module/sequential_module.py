@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from typing import Any, ClassVar
 
-from modkit.constructors import check_keywords
 from modkit.errors import NotReadyError, ParameterError
-from modkit.io import DataBatch, DataDesc
+from modkit.io import DataDesc
 from modkit.metric import EvalMetric
 from modkit.module.base_module import BaseModule
 from modkit.module.parameters import InitArguments, warn_of_extra
@@ -132,33 +132,13 @@ class SequentialModule(BaseModule):
             names = {**(given.arg_params or {}), **(given.aux_params or {})}
             warn_of_extra([n for n in names if n not in seen])
 
-    @check_keywords
-    def bind(
-        self,
-        data_shapes: InputShapes,
-        label_shapes: InputShapes | None = None,
-        for_training: bool = True,
-        inputs_need_grad: bool = False,
-        force_rebind: bool = False,
-        shared_module: Any = None,
-        grad_req: GradReq = "write",
+    def _bind(
+        self, data: InputShapes, labels: InputShapes | None, rebind: bool, shared: Any, req: GradReq
     ) -> None:
-        """Bind all modules, each for the outputs of the one before it.
-
-        Raises:
-            ParameterError: ``shared_module`` is given, or there are no modules.
-        """
-        if self.binded and not force_rebind:
-            self.logger.warning("Already bound, ignoring bind()")
-            return
-        if inputs_need_grad and not for_training:
-            raise NotReadyError("bind: inputs_need_grad=True needs for_training=True")
-        if shared_module is not None:
-            raise ParameterError("SequentialModule.bind: shared_module is not supported")
+        """Bind all modules, each for the outputs of the one before it."""
+        self._check_bind(shared)
         self._first()
-        self.binded = True
-        self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
-        shapes: Any = data_shapes
+        shapes: Any = data
         labels_taken = False
         for place, (module, meta) in enumerate(zip(self._modules, self._metas, strict=True)):
             takes = bool(meta.get(self.META_TAKE_LABELS))
@@ -167,14 +147,14 @@ class SequentialModule(BaseModule):
                 shapes = [DataDesc(n, s[1]) for n, s in zip(module.data_names, shapes, strict=True)]
             module.bind(
                 data_shapes=shapes,
-                label_shapes=label_shapes if takes else None,
-                for_training=for_training,
-                inputs_need_grad=bool(for_training and (inputs_need_grad or place > 0)),
-                force_rebind=force_rebind,
-                grad_req=grad_req,
+                label_shapes=labels if takes else None,
+                for_training=self.for_training,
+                inputs_need_grad=bool(self.for_training and (self.inputs_need_grad or place > 0)),
+                force_rebind=rebind,
+                grad_req=req,
             )
             shapes = module.output_shapes
-        self._label_shapes = label_shapes if labels_taken else None
+        self._label_shapes = labels if labels_taken else None
 
     def _init_optimizer(
         self, kvstore: Any, optimizer: Any, params: Any, force_init: bool, sharded: bool, /
@@ -190,10 +170,7 @@ class SequentialModule(BaseModule):
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
         """Run a batch through all modules."""
         self._need("forward()", params=True)
-        batch = DataBatch(
-            data_batch.data, data_batch.label, data_batch.pad, data_batch.index,
-            data_batch.bucket_key, data_batch.provide_data, data_batch.provide_label,
-        )  # fmt: skip
+        batch = copy.copy(data_batch)
         for place, module in enumerate(self._modules):
             module.forward(batch, is_train=is_train)
             if place + 1 == len(self._modules):
