@@ -7,7 +7,7 @@ import dataclasses
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import jax
 import numpy as np
@@ -18,7 +18,6 @@ from modkit.ndarray import NDArray
 from modkit.registry import get_alias_func, get_register_func
 
 Names = Sequence[str] | None
-Average = Literal["macro", "micro"]
 
 
 class EvalMetric(ChecksArguments):
@@ -155,7 +154,7 @@ class EvalMetric(ChecksArguments):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore the totals that `state_dict` returned."""
         for name, value in state.items():
-            setattr(self, name, _rebuilt(value, getattr(self, name, None)))
+            setattr(self, name, rebuilt(value, getattr(self, name, None)))
 
     def merge(self, state: Mapping[str, Any]) -> None:
         """Add the totals of another metric of this class, as its `state_dict` returns them.
@@ -222,10 +221,10 @@ def _fields(value: Any) -> Any:
     return dataclasses.asdict(value) if dataclasses.is_dataclass(value) else value  # type: ignore[arg-type]
 
 
-def _rebuilt(value: Any, present: Any) -> Any:
+def rebuilt(value: Any, present: Any) -> Any:
     """A state with the data classes of the present one."""
     if isinstance(value, list) and isinstance(present, list) and len(present) == len(value):
-        return [_rebuilt(v, p) for v, p in zip(value, present, strict=True)]
+        return [rebuilt(v, p) for v, p in zip(value, present, strict=True)]
     return type(present)(**value) if dataclasses.is_dataclass(present) else copy.deepcopy(value)  # type: ignore[misc]
 
 
@@ -299,9 +298,3 @@ def _by_name(values: Mapping[str, Any], names: Sequence[str] | None, what: str) 
             f"Available: {', '.join(values) or 'none'}"
         )
     return [values[n] for n in names]
-
-
-def check_average(average: str) -> None:
-    """Raise ``ParameterError`` unless ``average`` is ``"macro"`` or ``"micro"``."""
-    if average not in ("macro", "micro"):
-        raise ParameterError(f"average: got {average!r}, expected 'macro' or 'micro'")

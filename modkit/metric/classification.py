@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from modkit.errors import ParameterError
-from modkit.metric.base import Average, Names, alias, check_average, register
+from modkit.metric.base import Names, alias, register
+from modkit.metric.pooled import Average, PooledMetric
 from modkit.metric.statistics import BinaryCounts, ClassPairs, Hits, TopKHits
 from modkit.metric.traced import LabelError, TracedMetric, as_host_array, in_host_memory
 
@@ -82,27 +84,14 @@ class TopKAccuracy(TracedMetric):
         super().__init__(name, output_names, label_names, TopKHits(top_k), top_k=top_k)
 
 
-class _Binary(TracedMetric):
+class _Binary(PooledMetric):
     """Base of metrics computed from the counts (tp, fp, fn, tn) of class 1 against the rest."""
 
-    score: Callable[[Any], float]
-
     def __init__(self, name: str, output_names: Names, label_names: Names, average: Average):
-        check_average(average)
-        self.average = average
-        self._counts = np.zeros((2, 4))
-        kept = {} if average == "macro" else {"average": average}
-        super().__init__(name, output_names, label_names, BinaryCounts(), **kept)
+        super().__init__(name, output_names, label_names, BinaryCounts(), average)
 
-    def reset(self) -> None:
-        """Clear the local and the global totals."""
-        self._counts = np.zeros((2, 4))
-        super().reset()
-
-    def reset_local(self) -> None:
-        """Clear the local totals of `get`; keep the global ones of `get_global`."""
-        super().reset_local()
-        self._counts[0] = 0
+    def _empty(self) -> np.ndarray:
+        return np.zeros(4)
 
     def _as_lists(self, labels: Any, preds: Any) -> tuple[list[Any], list[Any]]:
         labels, preds = super()._as_lists(labels, preds)
@@ -117,25 +106,10 @@ class _Binary(TracedMetric):
                 "classes, 1 and another; use PCC for more"
             )
 
-    def merge(self, state: Mapping[str, Any]) -> None:
-        """See `EvalMetric.merge`."""
-        super().merge(state)
-        if self.average == "micro":
-            self._count(state["_counts"])
-
     def _fold(self, update: Sequence[Any]) -> None:
         self._check_binary(any(each[4] for each in update))
         counts = sum((each[:4].astype(np.float64) for each in update), np.zeros(4))
-        if self.average == "macro":
-            self._add(self.score(counts), 1)
-        else:
-            self._count(counts)
-
-    def _count(self, counts: np.ndarray) -> None:
-        self._counts += counts
-        for totals, sums in zip((self._local, self._global), self._counts, strict=True):
-            totals.count = int(sums.sum())
-            totals.total = self.score(sums) * totals.count
+        self._add_pool(counts, int(counts.sum()))
 
 
 @register
@@ -168,10 +142,9 @@ class F1(_Binary):
     ):
         super().__init__(name, output_names, label_names, average)
 
-    @staticmethod
-    def score(counts: Any) -> float:
+    def score(self, pool: Any) -> float:
         """F1 of (tp, fp, fn, tn); 0 where it is undefined."""
-        tp, fp, fn, _ = counts
+        tp, fp, fn, _ = pool
         precision = tp / (tp + fp) if tp + fp else 0.0
         recall = tp / (tp + fn) if tp + fn else 0.0
         both = precision + recall
@@ -199,16 +172,15 @@ class MCC(_Binary):
     ):
         super().__init__(name, output_names, label_names, average)
 
-    @staticmethod
-    def score(counts: Any) -> float:
+    def score(self, pool: Any) -> float:
         """The coefficient of (tp, fp, fn, tn); 0 where it is undefined."""
-        tp, fp, fn, tn = map(float, counts)
+        tp, fp, fn, tn = map(float, pool)
         edges = (tp + fp, tp + fn, tn + fp, tn + fn)
         return (tp * tn - fp * fn) / math.sqrt(math.prod(e or 1.0 for e in edges))
 
 
 @register
-class PCC(TracedMetric):
+class PCC(PooledMetric):
     """Multi-class correlation coefficient, from the confusion matrix; for two classes, `MCC`.
 
     The matrix grows with the largest class index seen.
@@ -235,56 +207,32 @@ class PCC(TracedMetric):
         label_names: Names = None,
         has_global_stats: bool = True,
     ):
-        self._matrices = np.zeros((2, 2, 2))
         super().__init__(name, output_names, label_names, ClassPairs())
         self._has_global_stats = has_global_stats
 
-    def reset(self) -> None:
-        """Clear the local and the global matrix; their size stays."""
-        self._matrices = np.zeros_like(self._matrices)
-        super().reset()
+    def _empty(self) -> np.ndarray:
+        """A confusion matrix, with counts at ``[predicted, label]``."""
+        return np.zeros((2, 2))
 
-    def reset_local(self) -> None:
-        """Clear the local totals of `get`; keep the global ones of `get_global`."""
-        super().reset_local()
-        self._matrices[0] = 0
+    def _joined(self, pool: np.ndarray, other: np.ndarray) -> Any:
+        size = max(len(pool), len(other))
+        return sum(np.pad(each, (0, size - len(each))) for each in (pool, other))
 
     def _fold(self, update: Sequence[Any]) -> None:
-        for each in update:
-            self._count(each.label, each.pred)
-        self._score(1)
+        matrices = (self._matrix(each.label, each.pred) for each in update)
+        self._add_pool(functools.reduce(self._joined, matrices, self._empty()), 1)
 
-    def _score(self, more: int) -> None:
-        """Set the totals from the matrices, after ``more`` updates."""
-        both = zip((self._local, self._global), self._matrices, strict=True)
-        for totals, matrix in both:
-            totals.count += more
-            totals.total = _class_correlation(matrix) * totals.count
-
-    def merge(self, state: Mapping[str, Any]) -> None:
-        """See `EvalMetric.merge`."""
-        super().merge(state)
-        size = state["_matrices"].shape[1]
-        self._grow(size)
-        self._matrices[:, :size, :size] += state["_matrices"]
-        self._score(0)
-
-    def _count(self, label: np.ndarray, pred: np.ndarray) -> None:
+    def _matrix(self, label: np.ndarray, pred: np.ndarray) -> np.ndarray:
         if min(label.min(initial=0), pred.min(initial=0)) < 0:
             raise LabelError(f"{self.name}: got a negative class; remove such samples first")
-        self._grow(1 + max(label.max(initial=0), pred.max(initial=0)))
-        for matrix in self._matrices:
-            np.add.at(matrix, (pred, label), 1)
+        size = 1 + max(label.max(initial=0), pred.max(initial=0))
+        matrix = np.zeros((size, size))
+        np.add.at(matrix, (pred, label), 1)
+        return matrix
 
-    def _grow(self, size: int) -> None:
-        """Give the matrices room for so many classes."""
-        more = max(0, size - self._matrices.shape[1])
-        self._matrices = np.pad(self._matrices, ((0, 0), (0, more), (0, more)))
-
-
-def _class_correlation(matrix: np.ndarray) -> float:
-    """The correlation coefficient of a confusion matrix with counts at ``[predicted, label]``."""
-    total, by_pred, by_label = matrix.sum(), matrix.sum(axis=1), matrix.sum(axis=0)
-    covar = np.trace(matrix) * total - by_pred @ by_label
-    var_pred, var_label = (total**2 - by @ by for by in (by_pred, by_label))
-    return float(covar / math.sqrt(var_pred * var_label)) if var_pred * var_label else math.nan
+    def score(self, pool: np.ndarray) -> float:
+        """The correlation coefficient of a confusion matrix; NaN if a variance is zero."""
+        total, by_pred, by_label = pool.sum(), pool.sum(axis=1), pool.sum(axis=0)
+        covar = np.trace(pool) * total - by_pred @ by_label
+        var_pred, var_label = (total**2 - by @ by for by in (by_pred, by_label))
+        return float(covar / math.sqrt(var_pred * var_label)) if var_pred * var_label else math.nan

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from modkit.metric.base import Average, Names, alias, check_average, register
+from modkit.metric.base import Names, alias, register
+from modkit.metric.pooled import Average, PooledMetric
 from modkit.metric.statistics import BatchError, Moments, OutputSum, PairMoments
 from modkit.metric.traced import TracedMetric
 
@@ -76,19 +76,6 @@ class _Pooled:
     pred_var: float = 0.0
     covar: float = 0.0
 
-    def add(self, batch: Moments) -> _Pooled:
-        """The moments including a batch."""
-        return self.joined(
-            _Pooled(
-                int(batch.count),
-                batch.label_at.item() + batch.label_mean.item(),
-                batch.pred_at.item() + batch.pred_mean.item(),
-                batch.label_var.item(),
-                batch.pred_var.item(),
-                batch.covar.item(),
-            )
-        )
-
     def joined(self, other: _Pooled) -> _Pooled:
         """The moments of both (parallel form of Welford's algorithm)."""
         size, total = other.count, self.count + other.count
@@ -105,16 +92,22 @@ class _Pooled:
             self.covar + other.covar + x * y * weight,
         )
 
-    @property
-    def correlation(self) -> float:
-        """Pearson's coefficient; NaN if one side has zero variance."""
-        scale = math.sqrt(self.label_var) * math.sqrt(self.pred_var)
-        return min(1.0, max(-1.0, self.covar / scale)) if scale else math.nan
+
+def _pooled(batch: Moments) -> _Pooled:
+    """The moments of a batch."""
+    return _Pooled(
+        int(batch.count),
+        batch.label_at.item() + batch.label_mean.item(),
+        batch.pred_at.item() + batch.pred_mean.item(),
+        batch.label_var.item(),
+        batch.pred_var.item(),
+        batch.covar.item(),
+    )
 
 
 @register
 @alias("pearsonr")
-class PearsonCorrelation(TracedMetric):
+class PearsonCorrelation(PooledMetric):
     """Pearson's correlation of labels and outputs.
 
     Shapes:
@@ -140,46 +133,22 @@ class PearsonCorrelation(TracedMetric):
         label_names: Names = None,
         average: Average = "macro",
     ):
-        check_average(average)
-        self.average = average
-        self._pooled = [_Pooled(), _Pooled()]
-        kept = {} if average == "macro" else {"average": average}
-        super().__init__(name, output_names, label_names, PairMoments(), **kept)
+        super().__init__(name, output_names, label_names, PairMoments(), average)
 
-    def reset(self) -> None:
-        """Clear the local and the global totals."""
-        self._pooled = [_Pooled(), _Pooled()]
-        super().reset()
+    def _empty(self) -> _Pooled:
+        return _Pooled()
 
-    def reset_local(self) -> None:
-        """Clear the local totals of `get`; keep the global ones of `get_global`."""
-        super().reset_local()
-        self._pooled[0] = _Pooled()
-
-    def merge(self, state: Mapping[str, Any]) -> None:
-        """See `EvalMetric.merge`."""
-        super().merge(state)
-        if self.average == "micro":
-            others = [_Pooled(**pooled) for pooled in state["_pooled"]]
-            self._pooled = [a.joined(b) for a, b in zip(self._pooled, others, strict=True)]
-            self._score(0)
+    def _joined(self, pool: _Pooled, other: _Pooled) -> _Pooled:
+        return pool.joined(other)
 
     def _fold(self, update: Sequence[Moments]) -> None:
         for each in update:
-            self._fold_moments(each)
+            self._add_pool(_pooled(each), 1)
 
-    def _fold_moments(self, each: Moments) -> None:
-        if self.average == "macro":
-            self._add(_Pooled().add(each).correlation, 1)
-            return
-        self._pooled = [pooled.add(each) for pooled in self._pooled]
-        self._score(1)
-
-    def _score(self, more: int) -> None:
-        """Set the totals from the moments, after ``more`` updates."""
-        for totals, pooled in zip((self._local, self._global), self._pooled, strict=True):
-            totals.count += more
-            totals.total = pooled.correlation * totals.count
+    def score(self, pool: _Pooled) -> float:
+        """Pearson's coefficient; NaN if one side has zero variance."""
+        scale = math.sqrt(pool.label_var) * math.sqrt(pool.pred_var)
+        return min(1.0, max(-1.0, pool.covar / scale)) if scale else math.nan
 
 
 @register

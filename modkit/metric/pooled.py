@@ -1,0 +1,81 @@
+"""PooledMetric: a metric of all samples together, whose value is no mean over batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from modkit.errors import ParameterError
+from modkit.metric.base import Names, rebuilt
+from modkit.metric.statistics import Statistic
+from modkit.metric.traced import TracedMetric
+
+Average = Literal["macro", "micro"]
+
+
+class PooledMetric(TracedMetric):
+    """The base of metrics with a value of counts or moments, which are pooled over batches.
+
+    A subclass defines what a pool is: ``_empty``, ``_joined`` and ``score``.
+
+    Args:
+        name, output_names, label_names: see `EvalMetric`.
+        statistic: of a batch.
+        average: ``"macro"``, the mean of the scores of the updates, ``"micro"``, the score of all
+            samples together; or ``None`` for a metric that has the latter only.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        output_names: Names,
+        label_names: Names,
+        statistic: Statistic,
+        average: Average | None = None,
+    ):
+        if average not in ("macro", "micro", None):
+            raise ParameterError(f"average: got {average!r}, expected 'macro' or 'micro'")
+        self.average = average
+        kept = {"average": average} if average == "micro" else {}
+        super().__init__(name, output_names, label_names, statistic, **kept)
+
+    def _empty(self) -> Any:
+        """The pool of no samples."""
+        raise NotImplementedError
+
+    def _joined(self, pool: Any, other: Any) -> Any:
+        """The pool of the samples of both."""
+        return pool + other
+
+    def score(self, pool: Any) -> float:
+        """The value of a pool."""
+        raise NotImplementedError
+
+    def reset(self) -> None:
+        """Clear the local and the global totals."""
+        self._pools = [self._empty(), self._empty()]
+        super().reset()
+
+    def reset_local(self) -> None:
+        """Clear the local totals of `get`; keep the global ones of `get_global`."""
+        super().reset_local()
+        self._pools[0] = self._empty()
+
+    def merge(self, state: Mapping[str, Any]) -> None:
+        """See `EvalMetric.merge`."""
+        super().merge(state)
+        if self.average != "macro":
+            self._pool(*rebuilt(state["_pools"], self._pools), count=0)
+
+    def _add_pool(self, pool: Any, count: int) -> None:
+        """Add the samples of an update, which are ``count`` instances in the pools."""
+        if self.average == "macro":
+            self._add(self.score(pool), 1)
+        else:
+            self._pool(pool, pool, count=count)
+
+    def _pool(self, local: Any, whole: Any, *, count: int) -> None:
+        self._pools = list(map(self._joined, self._pools, (local, whole)))
+        for totals, pool in zip((self._local, self._global), self._pools, strict=True):
+            totals.count += count
+            totals.total = self.score(pool) * totals.count
