@@ -26,10 +26,6 @@ class ResumeError(ModkitError, ValueError):
 def whole_state(state: dict[str, Any], workers: Any) -> dict[str, Any]:
     """The state of all workers, in each of them: every worker makes this call.
 
-    Args:
-        state: ``Run.state_dict()`` of this worker.
-        workers: the processes; ``None`` if there is one.
-
     Returns:
         The state of worker 0, with the rows of all replicas of all workers, and what each worker
         has of its own under ``"workers"``.

@@ -193,16 +193,8 @@ def convert_model(
 ) -> tuple[Symbol, dict[str, Any], dict[str, Any]]:
     """A model for inference in mixed precision: the graph of `convert_symbol`, and its parameters.
 
-    Args:
-        sym: the graph.
-        arg_params: parameters, in the given dictionary cast to the types that the graph declares.
-        aux_params: auxiliary states, likewise.
-        target_dtype: see `convert_symbol`, as the other arguments.
-        target_dtype_ops: operators that compute in 16 bits.
-        fp32_ops: operators that compute in float32.
-        conditional_fp32_ops: operators that do so for some values of a parameter.
-        excluded_sym_names: names of nodes that compute in float32.
-        cast_optional_params: whether parameters of 16-bit operators are kept in 16 bits.
+    The graph is a copy; ``arg_params`` and ``aux_params`` are cast in their dictionaries, to the
+    types that the graph declares. The other arguments are those of `convert_symbol`.
 
     Raises:
         DTypeError: ``sym`` is no Symbol, or another target.
@@ -256,12 +248,6 @@ class _Casting:
 
     The type of an output is known where its operator computes in 16 bits or in float32, and where
     an operator that keeps the type of its first input reads a known one.
-
-    Args:
-        graph: the graph.
-        kinds: the operators of each precision.
-        target: the 16-bit type.
-        halves: variables of 16 bits.
     """
 
     def __init__(self, graph: Graph, kinds: _Kinds, target: str, halves: set[str]):

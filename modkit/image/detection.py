@@ -35,13 +35,9 @@ class ImageDetIter(ImageIter):
     Args:
         batch_size: images in a batch.
         data_shape: (3, height, width) after augmentation.
-        path_imgrec, path_imglist, path_root, path_imgidx, shuffle, part_index, num_parts: see
-            `ImageIter`.
+        path_imgrec, path_imglist, path_root, path_imgidx, shuffle, part_index, num_parts, imglist,
+            data_name, label_name, last_batch_handle: see `ImageIter`.
         aug_list: DetAugmenters; default those of `CreateDetAugmenter` with ``kwargs``.
-        imglist: see `ImageIter`.
-        data_name: name of the data.
-        label_name: name of the label.
-        last_batch_handle: see `ImageIter`.
         kwargs: of `CreateDetAugmenter`.
     """
 

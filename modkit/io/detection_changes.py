@@ -94,9 +94,6 @@ class Sampler(NamedTuple):
 class DetectionChanges:
     """The changes that parameters ask for: colours first, then a border, then a crop.
 
-    Args:
-        given: values of all `OPTIONS`.
-
     Raises:
         ParameterError: ranges in the wrong order or out of [0, 1], or of another number than
             ``num_crop_sampler``.

@@ -239,10 +239,6 @@ class Round:
     With ``round_batch`` the padding is the first samples, and the next epoch begins after them.
     Without, it is the samples at the same positions of the previous batch.
 
-    Args:
-        batch_size: samples in a batch.
-        round_batch: the kind of padding.
-
     Attributes:
         begin: number of the first sample of the next epoch.
     """

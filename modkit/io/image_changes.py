@@ -53,10 +53,6 @@ EIGENVECTORS = np.array(
 class Changes:
     """The changes that parameters ask for.
 
-    Args:
-        given: values of all `OPTIONS`.
-        rand_crop: whether crops are at random positions.
-
     Raises:
         ParameterError: limits in the wrong order.
     """

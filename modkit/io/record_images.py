@@ -35,15 +35,7 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
 
 
 class RecordImages(MXDataIter):
-    """Order, parts, padding, and decoding in threads. A subclass has ``_image`` and ``_describe``.
-
-    Args:
-        path: path of the records.
-        batch_size: samples in a batch.
-        names: of data and label.
-        given: the parsed `OPTIONS`.
-        seed_aug: of the random numbers that ``_image`` takes.
-    """
+    """Order, parts, padding, and decoding in threads. A subclass has ``_image``."""
 
     _added_seed = 111
     """The number that MXNet adds to ``seed``."""

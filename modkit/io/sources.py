@@ -84,12 +84,7 @@ def has_next(data: Any) -> bool:
 def evaluation_source(data: Any, names: Names, order: Names, batch_size: int, where: str) -> Any:
     """An iterator over data for evaluation; data that hold no batches are returned unchanged.
 
-    Args:
-        data: data without ``next``.
-        names: the inputs and labels of the network.
-        order: the same in the order of a batch.
-        batch_size: of arrays.
-        where: the argument, for errors.
+    ``order`` has the same names in the order of a batch.
     """
     data = _from_dataset(data, batch_size)
     given = columns(data, *names, where)

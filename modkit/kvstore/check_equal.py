@@ -20,11 +20,6 @@ def check_equal(workers: Workers | None, where: str, facts: Mapping[str, Any]) -
 
     A digest of 32 bytes is compared; the facts themselves are sent only where digests differ.
 
-    Args:
-        workers: the processes; ``None`` if there is one.
-        where: beginning of the error.
-        facts: values by name, compared as text.
-
     Raises:
         DistributedError: in all workers; it names each fact that differs, and who has which value.
     """

@@ -42,11 +42,7 @@ class TwoBit:
 
 
 class Compressor:
-    """A `TwoBit` rule and its residuals, by key and index of the value.
-
-    Args:
-        rule: the quantisation.
-    """
+    """A `TwoBit` rule and its residuals, by key and index of the value."""
 
     def __init__(self, rule: TwoBit):
         self.rule = rule

@@ -17,10 +17,6 @@ _PAUSE_S = 0.05
 class Relay:
     """Connections of this process to an address, by way of a port of this machine.
 
-    Args:
-        host: of the coordinator.
-        port: likewise.
-
     Attributes:
         address: where the client connects, ``host:port``.
     """

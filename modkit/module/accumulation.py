@@ -17,11 +17,6 @@ class Accumulated:
     The module is bound with ``grad_req="add"``, and `Updates` runs the optimizer. This is an
     argument of ``fit`` and no callback because it decides how the module is bound.
 
-    Args:
-        module: the module.
-        count: K.
-        force_rebind: of ``fit``.
-
     Attributes:
         binding: arguments for ``bind``.
         callbacks: the updates, in place of those of ``fit``; none for K = 1.

@@ -94,16 +94,6 @@ class Binding(NamedTuple):
 class Binder:
     """Binds a graph for input shapes.
 
-    Args:
-        symbol: the graph.
-        contexts: the devices.
-        groups: for each of them, contexts of ``ctx_group`` attributes.
-        workload: share of the batch of each.
-        param_names: arguments that are parameters.
-        grad_req: gradient request of each argument.
-        compute_dtype: a 16-bit type to compute products in.
-        for_training: whether gradients are wanted.
-
     Attributes:
         stypes: storage types that variables declare, by name.
         row_sparse_grads: names of the arguments whose gradients are row-sparse.

@@ -86,13 +86,7 @@ def _own(array: Any) -> Any:
 
 
 def shapes_for(batch: DataBatch, data: Sequence[Any], bound: Shapes) -> Shapes | None:
-    """The input shapes that a batch needs; ``None`` if they are bound already.
-
-    Args:
-        batch: the batch.
-        data: its arrays in the order of ``bound.data``.
-        bound: what is bound.
-    """
+    """The input shapes that a batch needs; ``None`` if they are bound already."""
     fits = all(tuple(a.shape) == tuple(d.shape) for a, d in zip(data, bound.data, strict=False))
     if fits and not _label_differs(batch, bound.label):
         return None

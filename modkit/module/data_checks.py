@@ -23,11 +23,7 @@ from modkit.symbol import Symbol
 def check_shapes(symbol: Symbol, params: Sequence[str], bound: Shapes, source: Any) -> None:
     """Check that validation data of other shapes leave a network's parameters as they are.
 
-    Args:
-        symbol: the network.
-        params: names of its parameters and auxiliary states.
-        bound: the inputs that it is bound for.
-        source: the iterator; one without ``provide_data`` is not checked.
+    An iterator without ``provide_data`` is not checked.
 
     Raises:
         ShapeError: they do not.
@@ -92,11 +88,6 @@ def warn_of_labels(
     """Warn of labels that are no class of the SoftmaxOutput that they go to.
 
     Only labels on the host are looked at, which costs nothing. MXNet trains on them in silence.
-
-    Args:
-        symbol: the network.
-        shapes: shapes of its outputs by name.
-        labels: the batch's label arrays by name.
     """
     for entry, name in zip(symbol.heads, symbol.list_outputs(), strict=True):
         node = entry.node
@@ -148,13 +139,7 @@ def _warn_of_one_hot(label: str, rows: np.ndarray) -> None:
 def warn_of_columns(
     metric: EvalMetric, shapes: Mapping[str, tuple[int, ...]], labels: Mapping[str, Any]
 ) -> None:
-    """Warn of MAE, MSE or RMSE of one number a sample and an output of several columns.
-
-    Args:
-        metric: the metric of training.
-        shapes: shapes of the network's outputs by name.
-        labels: the batch's label arrays by name.
-    """
+    """Warn of MAE, MSE or RMSE of one number a sample and an output of several columns."""
     for each in leaves(metric):
         own = type(each) not in (MAE, MSE, RMSE)  # whose update may be another
         if own or each.label_names or each.output_names:

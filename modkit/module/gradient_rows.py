@@ -18,13 +18,7 @@ from modkit.step.placement import Placement
 def gradient_view(
     find: Callable[[], tuple[Any, Placement]], index: int, ctx: Context
 ) -> RowSparseView:
-    """The gradient of one context, whose cell holds rows; zeros have none.
-
-    Args:
-        find: the cell and its placement at present.
-        index: the context.
-        ctx: its device.
-    """
+    """The gradient of one context, whose cell holds rows; zeros have none."""
     cell, home = find()
     shape = cell.aval.shape[1:] if home.count > 1 else cell.aval.shape
     return RowSparseView(_GradientRows(find, index), shape, cell.aval.dtype, ctx)

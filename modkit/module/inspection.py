@@ -281,13 +281,7 @@ class GroupInspection:
 
 
 class GradientCell(Delegate):
-    """A gradient of one of several contexts, by whichever programs of a group compute it.
-
-    Args:
-        group: the group.
-        name: the argument.
-        index: the context.
-    """
+    """A gradient of one of several contexts, by whichever programs of a group compute it."""
 
     __slots__ = ("_group", "_index", "_name")
 

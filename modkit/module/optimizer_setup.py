@@ -61,18 +61,8 @@ def set_up_optimizer(
 ) -> OptimizerSetup:
     """Make an optimizer and a store, and hand the parameters to the store.
 
-    Args:
-        kvstore: a KVStore, its name, or ``None``, with which several contexts train apart, after a
-            warning.
-        optimizer: an Optimizer, its name, or an ``optax.GradientTransformation``.
-        optimizer_params: parameters of a named one.
-        symbol: the network, whose attributes give multipliers.
-        params: handles of the parameters by name.
-        batch_size: of the whole batch; gradients are divided by it.
-        device_count: number of contexts of the module.
-        trained: names of the parameters that have gradients.
-        compression_params: gradient compression, or ``None``.
-        facts: other values that must be equal in all workers, by name.
+    ``kvstore``, ``optimizer`` and its parameters are those of ``init_optimizer``; ``facts`` are
+    other values that must be equal in all workers, by name.
 
     Raises:
         DistributedError: another worker has another network, shape, type, optimizer or
@@ -126,11 +116,6 @@ def _facts(symbol: Any, params: Mapping[str, NDArray], optimizer: Any) -> dict[s
 
 def with_shards(setup: OptimizerSetup, home: Any, compression_params: Any) -> OptimizerSetup:
     """The same optimizer, with its states divided over all devices, if there are several.
-
-    Args:
-        setup: the optimizer.
-        home: the placement of the module's parameters.
-        compression_params: gradient compression, or ``None``.
 
     Raises:
         NotSupportedError: the update is not part of the program of a step on each device, or
@@ -191,10 +176,8 @@ def refuse_compression(params: Mapping[str, Any], row_sparse_grads: Collection[s
 def count_epochs(optimizer: Any, epochs: int, batches: int | None) -> None:
     """Set the update counts of an optimizer whose states were loaded without, to the end of epochs.
 
-    Args:
-        optimizer: one with a ``begin_num_update`` of its own is left as it is.
-        epochs: number of epochs that are done.
-        batches: number of updates of an epoch; ``None`` if it is not known, which is a warning.
+    An optimizer with a ``begin_num_update`` of its own is left as it is. An unknown number of
+    batches is a warning.
     """
     if optimizer.begin_num_update:
         return

@@ -54,13 +54,6 @@ class Parameters:
 
     Values are logical arrays: one for all replicas of a parameter, and the mean over the replicas
     of an auxiliary state.
-
-    Args:
-        store: the storage, which modules may share.
-        names: parameters in the order in which they are listed.
-        aux_names: auxiliary states, likewise.
-        ctx: the device of intermediate values.
-        stypes: storage types that variables declare, by name.
     """
 
     def __init__(
@@ -303,15 +296,7 @@ def warn_of_extra(extra: Sequence[str], auxs: Collection[str] = (), known: Any =
 def refuse_unnamed_labels(
     symbol: Symbol, params: Sequence[str], labels: Sequence[str], given: Params, cause: Exception
 ) -> None:
-    """Raise where a label of a network is left without a value as a parameter.
-
-    Args:
-        symbol: the network.
-        params: names of the module's parameters.
-        labels: its ``label_names``.
-        given: parameters that have values.
-        cause: the error of the parameter without one.
-    """
+    """Raise where a label of a network is left without a value as a parameter."""
     found = roles_of(symbol).labels
     unnamed = [n for n in found if n in params and n not in given]
     if unnamed:

@@ -26,10 +26,6 @@ def state_of(module: Any, updater: Any) -> State:
     Nothing is copied and nothing waits: values are immutable arrays, and the next step of the
     module donates copies of them.
 
-    Args:
-        module: a bound module.
-        updater: its updater.
-
     Returns:
         ``"params"`` by name; ``"aux"`` and ``"grads"`` by name with a row for each replica;
         ``"own"``, the parameters of contexts that train apart, likewise, whose means are
@@ -96,10 +92,7 @@ def load_state(module: Any, updater: Any, state: Mapping[str, Any]) -> None:
     With another number of replicas auxiliary states are averaged and gradients are summed, which
     is logged: the training goes on to rounding.
 
-    Args:
-        module: a bound module with an optimizer.
-        updater: its updater.
-        state: that of `state_of`; or with NumPy arrays or NDArrays, and the updater's bytes.
+    The state is that of `state_of`, or has NumPy arrays or NDArrays, and the updater's bytes.
 
     Raises:
         ParameterError: the names are not those of the module.

@@ -19,11 +19,7 @@ from modkit.signals import DeferredSignals
 def update_unfused(module: Any, updater: Any, names: Sequence[str], indices: Sequence[Any]) -> None:
     """Update parameters with summed gradients; of contexts that train apart, each with its own.
 
-    Args:
-        module: the module, whose last pass has gradients.
-        updater: its updater.
-        names: the parameters.
-        indices: what the updater calls them.
+    ``indices`` are what the updater calls the parameters.
 
     Raises:
         NotSupportedError: SyncBatchNorm over several workers, which needs the fused step.

@@ -72,15 +72,7 @@ def update_arrays(
     states: Sequence[Any],
     hyper: Any,
 ) -> None:
-    """Update parameters of one device and their states in place.
-
-    Args:
-        tree: a `modkit.optimizer.update_rules.TreeRule`.
-        weights: the parameters.
-        grads: a gradient for each.
-        states: a tree of arrays for each.
-        hyper: a row of numbers for each.
-    """
+    """Update parameters of one device and their states in place."""
     leaves, layout = jax.tree.flatten(list(states))
     arrays, count = [*weights, *leaves], len(weights)
     call, made = _Call(tree, types_of([w._cell.aval for w in weights]), hyper), None

@@ -62,10 +62,7 @@ _MARK: Any = object()
 def read_pickle(data: bytes, where: str, kind_of: Callable[[str, str], Kind | None]) -> Any:
     """The value in a pickle of any protocol.
 
-    Args:
-        data: the pickle.
-        where: description of the data, for error messages.
-        kind_of: maps module and name to an allow-list entry; ``None`` if not allowed.
+    ``kind_of`` maps module and name to an allow-list entry; ``None`` if not allowed.
 
     Returns:
         The value.

@@ -81,11 +81,7 @@ def _first_name(node: Node) -> str:
 def chosen(graph: Graph, excluded: Collection[str], ops: Collection[str], smart: bool) -> set[int]:
     """The ``id`` of each node to quantize.
 
-    Args:
-        graph: of float32.
-        excluded: names of nodes to leave.
-        ops: names of operators to leave.
-        smart: leave layers without products that are not between quantized ones.
+    ``smart`` leaves layers without products that are not between quantized ones.
     """
     found = {
         id(node)
@@ -187,11 +183,7 @@ def quantized_symbol(
 ) -> Symbol:
     """The symbol with 8-bit layers.
 
-    Args:
-        symbol: of float32.
-        inside: the ``id`` of each node to quantize, from `chosen`.
-        parameters: names of the arguments whose levels are parameters of the new symbol.
-        out_type: ``"int8"``, ``"uint8"`` or ``"auto"``, for data between layers.
+    ``inside`` is that of `chosen`; ``parameters`` are arguments whose levels become parameters.
     """
     rewriter = _Rewriter(inside, parameters, out_type)
     for node in symbol.graph.nodes:

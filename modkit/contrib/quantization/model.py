@@ -106,15 +106,8 @@ def quantize_symbol(
 ) -> tuple[Symbol, list[str]]:
     """The symbol in 8 bits, and the names of the tensors whose ranges it needs.
 
-    Args:
-        sym: the network.
-        ctx: taken as in MXNet; nothing runs here.
-        excluded_symbols: names of nodes that stay float32.
-        excluded_operators: operators that stay float32.
-        offline_params: names of the arguments whose levels are parameters of the new symbol.
-        quantized_dtype: see `quantize_model`, as the others.
-        quantize_mode: ``"full"`` or ``"smart"``.
-        quantize_granularity: one range for each tensor.
+    Nothing runs in ``ctx``. ``offline_params`` are names of the arguments whose levels are
+    parameters of the new symbol. The other arguments are those of `quantize_model`.
 
     Raises:
         ParameterError: an argument has another value.
@@ -135,13 +128,7 @@ def quantize_symbol(
 
 
 def quantize_params(qsym: Symbol, params: Mapping[str, NDArray], th_dict: Ranges) -> Params:
-    """The parameters of a quantized symbol out of those of float32.
-
-    Args:
-        qsym: the quantized symbol.
-        params: of the network; those that are quantized stay.
-        th_dict: ranges of tensors, for arguments that are their ends.
-    """
+    """The parameters of a quantized symbol out of those of float32."""
     found: Params = {}
     for name in qsym.list_arguments():
         tensor = name.removesuffix("_min").removesuffix("_max")
@@ -252,22 +239,8 @@ def quantize_graph(
     Give the collector's ``collect`` to an executor of the float32 network as its monitor callback
     (with ``monitor_all=True``), run batches, and pass the collector to `calib_graph`.
 
-    Args:
-        sym: the network.
-        arg_params: its parameters.
-        aux_params: its auxiliary states.
-        ctx: taken as in MXNet; nothing runs here.
-        excluded_sym_names: names of nodes that stay float32.
-        excluded_op_names: operators that stay float32.
-        calib_mode: ``"none"``, ``"naive"`` or ``"entropy"``, see `quantize_model`; or
-            ``"customize"``, for a collector of your own.
-        quantized_dtype: of data between layers; ``"auto"`` is uint8 where a calibrated range has
-            no negative numbers, else int8.
-        quantize_mode: ``"full"`` quantizes each layer that can be; ``"smart"`` only convolutions,
-            affine maps, and what lies between them.
-        quantize_granularity: one range for each tensor.
-        LayerOutputCollector: the collector to return for ``"customize"``.
-        logger: of messages.
+    The arguments are those of `quantize_model`; nothing runs in ``ctx``. ``calib_mode`` may also be
+    ``"customize"``, for a collector of your own, ``LayerOutputCollector``, which is returned.
 
     Returns:
         The symbol, its parameters, auxiliary states, and the collector (``None`` for ``"none"``).
