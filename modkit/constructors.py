@@ -105,11 +105,7 @@ def is_number(value: Any) -> bool:
 
 
 def check_at_least(name: str, what: str, value: Any, lowest: int) -> int:
-    """``value``, an integer of at least ``lowest``.
-
-    Raises:
-        ParameterError: it is something else.
-    """
+    """``value``; a ParameterError unless it is an integer of at least ``lowest``."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < lowest:
         raise ParameterError(
             f"{name}: {what}: got {value!r}, expected an integer of at least {lowest}"

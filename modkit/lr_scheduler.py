@@ -6,7 +6,7 @@ import logging
 import math
 from typing import Any
 
-from modkit.constructors import ChecksArguments
+from modkit.constructors import ChecksArguments, check_at_least
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError, typed
 from modkit.lazy import dir_of
 from modkit.registry import call_text
@@ -63,9 +63,7 @@ class LRScheduler(ChecksArguments):
     ):
         name = type(self).__name__
         self.base_lr = _number(f"{name}: base_lr", base_lr)
-        if isinstance(warmup_steps, bool) or not isinstance(warmup_steps, int):
-            raise ParameterError(f"{name}: warmup_steps: got {warmup_steps!r}, expected an integer")
-        self.warmup_steps = warmup_steps
+        self.warmup_steps = check_at_least(name, "warmup_steps", warmup_steps, 0)
         self.warmup_final_lr = base_lr
         self.warmup_begin_lr = _number(f"{name}: warmup_begin_lr", warmup_begin_lr)
         if warmup_begin_lr > base_lr:
@@ -73,8 +71,6 @@ class LRScheduler(ChecksArguments):
                 f"{name}: warmup_begin_lr: got {warmup_begin_lr}, "
                 f"expected at most base_lr={base_lr}"
             )
-        if warmup_steps < 0:
-            raise ParameterError(f"{name}: warmup_steps: got {warmup_steps}, expected 0 or more")
         if warmup_mode not in ("linear", "constant"):
             raise ParameterError(
                 f"{name}: warmup_mode: got {warmup_mode!r}, expected 'linear' or 'constant'"
@@ -232,12 +228,8 @@ class _Decay(LRScheduler):
     ):
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         name = type(self).__name__
-        if isinstance(max_update, bool) or not isinstance(max_update, int):
-            raise ParameterError(f"{name}: max_update: got {max_update!r}, expected an integer")
-        if max_update < 1:
-            raise ParameterError(f"{name}: max_update: got {max_update}, expected 1 or more")
         self.base_lr_orig = self.base_lr
-        self.max_update = max_update
+        self.max_update = check_at_least(name, "max_update", max_update, 1)
         self.final_lr = _number(f"{name}: final_lr", final_lr)
         self.max_steps = self.max_update - self.warmup_steps
 

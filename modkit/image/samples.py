@@ -12,6 +12,7 @@ import numpy as np
 
 from modkit.errors import FileFormatError, ParameterError
 from modkit.files import located, named_errors, text_lines
+from modkit.io.order import checked_part
 from modkit.io.packing import IRHeader, unpack
 from modkit.io.recordio import MXIndexedRecordIO, MXRecordIO
 from modkit.ndarray import NDArray
@@ -62,10 +63,7 @@ class Samples:
                 "ImageIter: shuffle and num_parts need path_imgidx, the index of path_imgrec; "
                 "MXIndexedRecordIO writes one"
             )
-        if not 0 <= part_index < num_parts:
-            raise ParameterError(
-                f"ImageIter: part_index: got {part_index}, expected 0 to {num_parts - 1}"
-            )
+        num_parts, part_index = checked_part(num_parts, part_index, "ImageIter")
         if keys is not None and num_parts > 1:
             share = len(keys) // num_parts
             keys = keys[part_index * share : (part_index + 1) * share]

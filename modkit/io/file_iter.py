@@ -48,14 +48,21 @@ class MXDataIter(DataIter):
         batch_size: samples in a batch.
         data_name: name of the data.
         label_name: name of the label.
+        inert: parameters without an effect; see `check_parameters`.
     """
 
-    def __init__(self, batch_size: int, data_name: str = "data", label_name: str = "softmax_label"):
-        super().__init__(batch_size)
-        if batch_size < 1:
-            raise ParameterError(
-                f"{type(self).__name__}: batch_size: got {batch_size}, expected at least 1"
-            )
+    def __init__(
+        self,
+        batch_size: int | str,
+        data_name: str = "data",
+        label_name: str = "softmax_label",
+        inert: Mapping[str, Any] | None = None,
+    ):
+        who = type(self).__name__
+        check_parameters(who, inert or {})
+        super().__init__(parse_value(batch_size, int, where=f"{who}: batch_size"))
+        if self.batch_size < 1:
+            raise ParameterError(f"{who}: batch_size: got {batch_size}, expected at least 1")
         self._names = data_name, label_name
         self._rows: Iterator[HostBatch] | None = None
         self._present: HostBatch | None = None

@@ -15,7 +15,7 @@ import numpy as np
 
 from modkit.errors import FileFormatError
 from modkit.files import check_is_file, named_errors
-from modkit.io.file_iter import HostBatch, MXDataIter, check_parameters
+from modkit.io.file_iter import HostBatch, MXDataIter
 from modkit.io.order import Shuffler, part_of
 from modkit.ops.registry import parse_value
 
@@ -62,10 +62,7 @@ class MNISTIter(MXDataIter):
         label_name: str = "softmax_label",
         **inert: Any,
     ):
-        check_parameters("MNISTIter", inert)
-        super().__init__(
-            parse_value(batch_size, int, where="MNISTIter: batch_size"), data_name, label_name
-        )
+        super().__init__(batch_size, data_name, label_name, inert)
         images = read_idx(os.fspath(image), ndim=3)
         labels = read_idx(os.fspath(label), ndim=1)
         if len(images) != len(labels):

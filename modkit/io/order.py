@@ -15,10 +15,7 @@ _MOST_WORDS = 1 << 20
 
 
 def part_of(count: int, num_parts: int, part_index: int, who: str) -> slice:
-    """The range of a part among ``count`` samples.
-
-    Raises:
-        ParameterError: there is no such part.
+    """The range of a part among ``count`` samples; see `checked_part`.
 
     >>> [part_of(10, 3, i, "") for i in range(3)]
     [slice(0, 3, None), slice(3, 6, None), slice(6, 10, None)]
@@ -28,11 +25,7 @@ def part_of(count: int, num_parts: int, part_index: int, who: str) -> slice:
 
 
 def checked_part(num_parts: int | str, part_index: int | str, who: str) -> tuple[int, int]:
-    """The number of parts, and the index of one.
-
-    Raises:
-        ParameterError: there is no such part.
-    """
+    """The number of parts, and the index of one; a ParameterError if there is no such part."""
     parts = parse_value(num_parts, int, where=f"{who}: num_parts")
     index = parse_value(part_index, int, where=f"{who}: part_index")
     if not 0 <= index < parts:

@@ -16,7 +16,7 @@ from modkit.errors import FileFormatError, ParameterError
 from modkit.files import located
 from modkit.io.file_iter import HostBatch, MXDataIter, Round, check_parameters, shape_of
 from modkit.io.images import decode_image
-from modkit.io.order import Shuffler
+from modkit.io.order import Shuffler, checked_part
 from modkit.io.packing import IRHeader
 from modkit.io.recordio import MXRecordIO
 from modkit.ops.registry import parse_value
@@ -54,7 +54,7 @@ class RecordImages(MXDataIter):
         seed_aug: int,
     ):
         who = type(self).__name__
-        super().__init__(parse_value(batch_size, int, where=f"{who}: batch_size"), *names)
+        super().__init__(batch_size, *names)
         self._path = os.fspath(path)
         self._threads = max(given["preprocess_threads"], 1)
         self._shuffler = Shuffler(self._added_seed + given["seed"]) if given["shuffle"] else None
@@ -172,8 +172,7 @@ def _threads(count: int) -> Iterator[ThreadPoolExecutor]:
 
 def _part(who: str, path: str, num_parts: int, part_index: int) -> Sequence[int]:
     """Offsets of the records of a part: those that begin in its share of the bytes."""
-    if not 0 <= part_index < num_parts:
-        raise ParameterError(f"{who}: part_index: got {part_index}, expected 0 to {num_parts - 1}")
+    checked_part(num_parts, part_index, who)
     with MXRecordIO(path, "r") as file:
         offsets, size = file.places()
     if not size:
@@ -183,11 +182,7 @@ def _part(who: str, path: str, num_parts: int, part_index: int) -> Sequence[int]
 
 
 def image_shape(who: str, given: Any) -> tuple[int, int, int]:
-    """``data_shape`` of an iterator: (channels, height, width).
-
-    Raises:
-        ParameterError: it is no such shape.
-    """
+    """``data_shape`` of an iterator; a ParameterError unless it is (channels, height, width)."""
     shape = shape_of(given, f"{who}: data_shape")
     if len(shape) != 3 or shape[0] not in (1, 3):
         raise ParameterError(f"{who}: data_shape: got {shape}, expected (1 or 3, height, width)")

@@ -22,7 +22,6 @@ from modkit.io.file_iter import (
     HostBatch,
     MXDataIter,
     Round,
-    check_parameters,
     files_at,
     shape_of,
 )
@@ -36,8 +35,11 @@ _CSV_TYPES = ("float32", "int32", "int64")
 class _TableIter(MXDataIter):
     """The rows of ``_table``, in epochs that ``_round`` begins and ends."""
 
-    _table: FileTable
-    _round: Round
+    def _set_epochs(self, table: FileTable, round_batch: Any) -> None:
+        """Set what the epochs are over."""
+        where = f"{type(self).__name__}: round_batch"
+        self._table = table
+        self._round = Round(self.batch_size, parse_value(round_batch, bool, where=where))
 
     def _place(self) -> dict[str, Any]:
         return {"begin": self._round.begin}
@@ -90,9 +92,7 @@ class CSVIter(_TableIter):
         label_name: str = "softmax_label",
         **inert: Any,
     ):
-        check_parameters("CSVIter", inert)
-        size = parse_value(batch_size, int, where="CSVIter: batch_size")
-        super().__init__(size, data_name, label_name)
+        super().__init__(batch_size, data_name, label_name, inert)
         kind = _csv_type(dtype)
         shape = shape_of(data_shape, "CSVIter: data_shape")
         label_shape = shape_of(label_shape, "CSVIter: label_shape")
@@ -103,8 +103,7 @@ class CSVIter(_TableIter):
             label = np.broadcast_to(np.zeros((), kind), (len(data), *label_shape))
         else:
             label = _csv_table(os.fspath(label_csv), label_shape, kind)
-        self._table = _table(data, label, os.fspath(label_csv or ""))
-        self._round = Round(size, parse_value(round_batch, bool, where="CSVIter: round_batch"))
+        self._set_epochs(_table(data, label, os.fspath(label_csv or "")), round_batch)
         self._describe(shape, label_shape, kind.type)
 
 
@@ -246,9 +245,7 @@ class LibSVMIter(_TableIter):
         label_name: str = "softmax_label",
         **inert: Any,
     ):
-        check_parameters("LibSVMIter", inert)
-        size = parse_value(batch_size, int, where="LibSVMIter: batch_size")
-        super().__init__(size, data_name, label_name)
+        super().__init__(batch_size, data_name, label_name, inert)
         (width,) = _vector(data_shape, "LibSVMIter: data_shape")
         label_width = _vector(label_shape, "LibSVMIter: label_shape")
         path = os.fspath(data_libsvm)
@@ -262,8 +259,8 @@ class LibSVMIter(_TableIter):
         part = slice(None) if parts == 1 else _lines_of_part(path, parts, index)
         table = _table(data, label, os.fspath(label_libsvm or data_libsvm))
         label = table.label[: len(data)][part]
-        self._table = FileTable(HeldCsr(data[part]), _DenseRows(label) if label_shape else label)
-        self._round = Round(size, parse_value(round_batch, bool, where="LibSVMIter: round_batch"))
+        label = _DenseRows(label) if label_shape else label
+        self._set_epochs(FileTable(HeldCsr(data[part]), label), round_batch)
 
 
 def _lines_of_part(path: str, parts: int, index: int) -> slice:

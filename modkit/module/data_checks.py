@@ -21,12 +21,9 @@ from modkit.symbol import Symbol
 
 
 def check_shapes(symbol: Symbol, params: Sequence[str], bound: Shapes, source: Any) -> None:
-    """Check that validation data of other shapes leave a network's parameters as they are.
+    """Refuse validation data of shapes that need other parameters of a network.
 
     An iterator without ``provide_data`` is not checked.
-
-    Raises:
-        ShapeError: they do not.
     """
     given = descriptions(getattr(source, "provide_data", None) or [])
     inputs = {b.name: tuple(g.shape) for b, g in zip(bound.data, given, strict=False)}
@@ -67,11 +64,7 @@ def _sizes(symbol: Symbol, inputs: Mapping[str, Any]) -> dict[str, tuple[int, ..
 
 
 def check_labels(names: Sequence[str], source: Any, metric: EvalMetric) -> None:
-    """Check that validation arrays have labels, if a built-in metric compares them with outputs.
-
-    Raises:
-        ParameterError: they have none.
-    """
+    """Refuse validation arrays without labels, if a built-in metric compares them with outputs."""
     if not isinstance(source, NDArrayIter | BatchesIter) or source.provide_label:
         return
     for each in leaves(metric):

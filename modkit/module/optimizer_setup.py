@@ -160,11 +160,7 @@ def state_bytes(states: Any, contexts: Sequence[Context]) -> dict[Context, int]:
 
 
 def refuse_compression(params: Mapping[str, Any], row_sparse_grads: Collection[str]) -> None:
-    """Raise where row-sparse gradients would be compressed.
-
-    Raises:
-        NotSupportedError: there are some.
-    """
+    """Raise NotSupportedError where row-sparse gradients would be compressed."""
     if row_sparse_grads and make_compression(params) is not None:
         raise NotSupportedError(
             f"init_optimizer: compression_params: the gradient of {min(row_sparse_grads)!r} is "

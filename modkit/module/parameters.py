@@ -173,11 +173,7 @@ class Parameters:
         ]
 
     def refuse_extra(self, args: Params | None, auxs: Params | None) -> None:
-        """Raise for a name that the network lacks.
-
-        Raises:
-            ParameterError: there is one.
-        """
+        """Raise ParameterError for a name that the network lacks."""
         extra = self.extra(args, auxs)
         if extra:
             known = [*self._names, *self._aux_names]

@@ -93,11 +93,7 @@ def _compressed(kvstore: Any, name: str, grads: Sequence[NDArray]) -> NDArray:
 
 
 def refuse_storage(is_apart: bool) -> NoReturn:
-    """Raise where the parameters are not stored as a module updates them.
-
-    Raises:
-        NotReadyError: always.
-    """
+    """Raise NotReadyError: the parameters are not stored as a module updates them."""
     own, other = ("apart", "as one") if is_apart else ("as one", "apart")
     raise NotReadyError(
         f"update: with its kvstore the module trains the parameters of its contexts {own}, but "

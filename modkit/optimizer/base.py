@@ -476,22 +476,14 @@ class Optimizer:
 
 
 def finite(name: str, value: Any) -> Any:
-    """``value``, which must be a finite number.
-
-    Raises:
-        ParameterError: it is not.
-    """
+    """``value``; a ParameterError unless it is a finite number."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
         raise ParameterError(f"optimizer: {name}: got {typed(value)}, expected a finite number")
     return value
 
 
 def check_rate(lr: Any, num_update: int | None = None) -> Any:
-    """``lr``, which must be finite.
-
-    Raises:
-        ParameterError: it is not.
-    """
+    """``lr``; a ParameterError unless it is a finite number, or an array of one."""
     if type(lr) is float and -math.inf < lr < math.inf:  # fast path: called at every step
         return lr
     if isinstance(lr, np.ndarray) and lr.size == 1:
@@ -507,11 +499,7 @@ def check_rate(lr: Any, num_update: int | None = None) -> Any:
 
 
 def multipliers(given: Mapping[Any, float]) -> dict[Any, float]:
-    """A copy of the multipliers by name or index.
-
-    Raises:
-        ParameterError: not a dict, or a value is not a finite number.
-    """
+    """A copy of the multipliers by name or index; a ParameterError unless they are numbers."""
     if not isinstance(given, Mapping):
         raise ParameterError(
             f"multipliers: got {given!r}, expected a dict from name or index to number"
