@@ -1,18 +1,42 @@
-"""DataParallelExecutorGroup: the executor group of a module, with MXNet's arguments and methods."""
+"""DataParallelExecutorGroup: a module's graph over its contexts, bound for a batch and run."""
 
 from __future__ import annotations
 
+import functools
+import logging
+import operator
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jax
+import jax.numpy as jnp
+import numpy as np
+
 from modkit.context import Context
-from modkit.errors import NameNotFoundError, ShapeError, nearest
-from modkit.io import DataDesc
+from modkit.errors import NameNotFoundError, NotReadyError, ParameterError, ShapeError, nearest
+from modkit.executor.binding import grad_requests
+from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
-from modkit.module.group import ExecutorGroup
+from modkit.module.binding import Binder, Binding, InputSlot
+from modkit.module.inspection import GroupInspection
 from modkit.module.parameters import Parameters
-from modkit.module.split_batch import batch_axes, local_shapes
-from modkit.ndarray import NDArray, concat
+from modkit.module.split_batch import cut, groups_of, value_of
+from modkit.ndarray import CSRNDArray, NDArray, add_n, concat
+from modkit.ndarray.sparse_cell import SparseCell
+from modkit.ndarray.sparse_views import dense_view
+from modkit.ndarray.storage import (
+    Cell,
+    InputCell,
+    ShardedInputCell,
+    accepted,
+    cell_of,
+    take_over,
+    x64_for,
+)
+from modkit.ops.stype import ROWS
+from modkit.step.bound import Bound
+from modkit.step.store import Store
 from modkit.symbol.stypes import storage_types
 
 
@@ -59,59 +83,455 @@ def _merge_multi_context(
     return merged
 
 
-class DataParallelExecutorGroup(ExecutorGroup):
-    """The executors of a symbol over several contexts, each of which takes a part of the batch."""
+def _is_ready(value: Any) -> bool:
+    """False for an array of JAX that is still being computed."""
+    ready = getattr(value, "is_ready", None)
+    return ready is None or ready()
 
-    # ── Axes of batches ─────────────────────────────────────────────────────────────────────
 
-    @property
-    def data_layouts(self) -> list[int]:
-        """The batch axis of each data input; -1 for none."""
-        return list(batch_axes(self.data_shapes).values())
+class DataParallelExecutorGroup(GroupInspection):
+    """A symbol bound for a batch over one or several contexts.
 
-    @property
-    def label_layouts(self) -> list[int]:
-        """The batch axis of each label; -1 for none."""
-        return list(batch_axes(self.label_shapes or ()).values())
+    Equal slices run as replicas of one program; unequal ones as one program a context, which
+    read the same parameters; so do contexts that train apart, each with its own parameters.
 
-    @property
-    def output_layouts(self) -> list[int]:
-        """The batch axis of each output; -1 for none."""
-        return list(self._output_axes)
+    Args:
+        symbol: the graph.
+        contexts: the devices.
+        workload: share of the batch of each; ``None`` for equal ones.
+        data_shapes: of the data inputs: DataDesc, or pairs (name, shape).
+        label_shapes: of the labels that the graph has, or ``None``.
+        param_names: arguments that are neither.
+        for_training: whether gradients are wanted.
+        inputs_need_grad: whether those of the data inputs are wanted too.
+        shared_group: a group whose parameters are used.
+        logger: is kept as the attribute ``logger``.
+        fixed_param_names: parameters without gradients.
+        grad_req: gradient requests.
+        state_names: inputs that keep their value from batch to batch.
+        group2ctxs: contexts of ``ctx_group`` attributes; see `groups_of`.
+        compute_dtype: a 16-bit type to compute products in.
+        apart: whether each context has parameters of its own, as loops expect that update every
+            array of ``param_arrays``. The contexts of a Module share them.
+    """
 
-    @property
-    def group2ctxs(self) -> list[Mapping[str, Context]]:
-        """For each context those of ``ctx_group`` attributes."""
-        return list(self._binder.groups)
+    backed = False
+    """True once gradients were computed."""
 
-    @property
-    def num_outputs(self) -> int:
-        """Number of outputs."""
-        return len(self.output_names)
+    def __init__(
+        self,
+        symbol: Any,
+        contexts: Sequence[Context],
+        workload: Sequence[float] | None,
+        data_shapes: Any,
+        label_shapes: Any,
+        param_names: Sequence[str],
+        for_training: bool,
+        inputs_need_grad: bool,
+        shared_group: DataParallelExecutorGroup | None = None,
+        logger: Any = logging,
+        fixed_param_names: Sequence[str] | None = None,
+        grad_req: Any = "write",
+        state_names: Sequence[str] | None = None,
+        group2ctxs: Any = None,
+        *,
+        compute_dtype: str | None = None,
+        apart: bool = True,
+    ):
+        self.symbol, self.contexts, self.logger = symbol, list(contexts), logger
+        self.workload = list(workload or [1] * len(self.contexts))
+        data_shapes = descriptions(data_shapes)
+        label_shapes = descriptions(label_shapes) if label_shapes else None
+        self.arg_names = symbol.list_arguments()
+        self.aux_names = symbol.list_auxiliary_states()
+        self.output_names = symbol.list_outputs()
+        self.param_names = list(param_names)
+        self.fixed_param_names = list(fixed_param_names or [])
+        self.state_names = list(state_names or [])
+        self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
+        self.data_names = [d.name for d in data_shapes]
+        self.grad_req = self._requests(grad_req)
+        self.trained = tuple(n for n in self.param_names if self.grad_req[n] != "null")
+        self.places = tuple(self.param_names.index(n) * len(self.contexts) for n in self.trained)
+        groups = groups_of(group2ctxs, len(self.contexts))
+        self._binder = Binder(
+            symbol, self.contexts, groups, self.workload, self.param_names, self.grad_req,
+            compute_dtype, for_training,
+        )  # fmt: skip
+        self._output_axes = _output_axes(symbol)
+        self._bind(data_shapes, label_shapes, shared_group.store if shared_group else None)
+        if apart and len(self.contexts) > 1:
+            self.store.train_apart(True)
+            self.follow_store()
 
-    def decide_slices(self, data_shapes: Any) -> list[int]:
-        """The batch axis of each of the given inputs, which must have the group's batch size.
+    def _requests(self, grad_req: Any) -> dict[str, str]:
+        """The gradient request for every argument, by its role."""
+        if isinstance(grad_req, Mapping):
+            grad_req = dict.fromkeys(self.arg_names, "write") | dict(grad_req)
+        given = grad_requests(grad_req, self.arg_names) if self.for_training else {}
+        chosen = dict.fromkeys(self.arg_names, "null")
+        for name in self.arg_names if self.for_training else ():
+            if name in self.param_names:
+                chosen[name] = "null" if name in self.fixed_param_names else given[name]
+            elif name in self.data_names:
+                chosen[name] = given[name] if self.inputs_need_grad else "null"
+        return chosen
+
+    # ── Binding ─────────────────────────────────────────────────────────────────────────────
+
+    def bind_exec(
+        self, data_shapes: Sequence[DataDesc], label_shapes: Sequence[DataDesc] | None
+    ) -> None:
+        """Bind for these input shapes; parameters stay.
 
         Raises:
-            ShapeError: another batch size.
+            ShapeError: the shapes do not fit the network, or each other. Nothing has changed then.
         """
-        descs = descriptions(data_shapes)
-        axes = list(batch_axes(descs).values())
-        for desc, axis in zip(descs, axes, strict=True):
-            if axis >= 0 and desc.shape[axis] != self.batch_size:
-                raise ShapeError(
-                    f"decide_slices: {desc.name!r} has shape {tuple(desc.shape)}, whose axis {axis}"
-                    f" is not the batch size {self.batch_size}; call reshape() for another"
+        self._bind(data_shapes, label_shapes, self.store)
+        self.data_names = [d.name for d in data_shapes]
+
+    def _bind(
+        self,
+        data_shapes: Sequence[DataDesc],
+        label_shapes: Sequence[DataDesc] | None,
+        store: Store | None,
+    ) -> None:
+        binding, draft = self._binder.bind(data_shapes, label_shapes, store)
+        draft.store.extend(draft)
+        self.store: Store = draft.store
+        self.bound_apart = self.store.apart
+        self.binding: Binding = binding
+        self._labels: Any = None
+
+    def follow_store(self) -> None:
+        """Bind anew after a parameter is stored for each context, or again once for all.
+
+        Inputs of ``state_names`` and gradients keep their values.
+        """
+        fields = [("local", name) for name in self.state_names]
+        if self.backed:
+            fields += [("grads", name) for name in self.binding.bounds[0].grads]
+        kept = [(field, name, self._rows(field, name)) for field, name in fields]
+        self.bind_exec(self.data_shapes, self.label_shapes)
+        for field, name, rows in kept:
+            if rows is not None:
+                self.fill(field, name, rows)
+
+    def _rows(self, field: str, name: str) -> list[jax.Array] | None:
+        """The values of the contexts; ``None`` where a pass failed before them."""
+        cells = [getattr(bound, field)[name] for bound in self.bounds]
+        try:
+            return [own._cell.get() for own in self._unmerged(cells, self.contexts)]
+        except NotReadyError:
+            return None
+
+    def stored(self, field: str, name: str) -> jax.Array:
+        """The values of all contexts, stacked on the first one's device."""
+        rows = self._rows(field, name) or []
+        device = self.binding.bounds[0].placement.at(name).device
+        with x64_for(*(row.dtype for row in rows)):
+            return jnp.stack(jax.device_put(rows, device))
+
+    def fill(self, field: str, name: str, rows: Sequence[Any]) -> None:
+        """Replace the values of the contexts."""
+        together = len(self.bounds) == 1
+        for bound, own in zip(self.bounds, [rows] if together else rows, strict=True):
+            home, cell = bound.placement.at(name), getattr(bound, field)[name]
+            with x64_for(cell.aval.dtype):
+                moved = jax.device_put(own, home.device)
+                cell.set(home.store(jnp.stack(moved)) if together else moved, aliased=True)
+
+    @property
+    def bounds(self) -> list[Bound]:
+        """One program for all contexts, or one for each of them."""
+        return self.binding.bounds
+
+    # ── Running ─────────────────────────────────────────────────────────────────────────────
+
+    def load(self, values: Sequence[Any], descs: Sequence[DataDesc]) -> None:
+        """Put a batch's values, as `value_of` gives them, where the next pass reads them.
+
+        Csr arrays stay as they are where the graph declares them.
+        """
+        inputs = self.binding.inputs
+        for desc, value in zip(descs, values, strict=False):
+            targets = inputs.get(desc.name)
+            if targets is None:  # an input that the graph has not
+                continue
+            _, home, cell, _ = targets[0]
+            if isinstance(cell, SparseCell):
+                for target in targets:
+                    own: Any = target.cell
+                    own.feed(value if target.part is None else cut(value, target.part, 0))
+                continue
+            if isinstance(value, CSRNDArray):
+                value = value._dense()
+            if isinstance(cell, ShardedInputCell) and home.platform == "cpu" and _is_ready(value):
+                value = np.asarray(value)  # without a copy; a program divides it in less time
+            whole = len(targets) == 1 and isinstance(value, np.ndarray)
+            if whole and isinstance(cell, InputCell) and value.dtype == cell.aval.dtype:
+                if home.count > 1:
+                    value = home.stacked(value, self.binding.axes[desc.name])
+                cell.feed(value)
+            else:
+                self._load_parts(targets, value, self.binding.axes[desc.name])
+
+    def _load_parts(self, targets: Sequence[InputSlot], value: Any, axis: int) -> None:
+        for scope, home, cell, part in targets:
+            piece = value if part is None or axis < 0 else cut(value, part, axis)
+            with scope:
+                if piece.dtype != cell.aval.dtype:
+                    piece = piece.astype(cell.aval.dtype)
+                if isinstance(cell, InputCell) and isinstance(piece, np.ndarray):
+                    cell.feed(home.stacked(piece, axis))
+                else:
+                    cell.set(home.split(piece, axis), aliased=True)
+
+    def takes(self, data: Sequence[Any], label: Sequence[Any] | None) -> bool:
+        """Whether arrays have the shapes that the group is bound for."""
+        arrays, shapes = (*data, *(label or ())), self.binding.input_shapes
+        if len(arrays) != len(shapes):
+            return False
+        for array, shape in zip(arrays, shapes, strict=True):
+            own = array._cell.aval.shape if type(array) is NDArray else tuple(array.shape)
+            if own != shape:
+                return False
+        return True
+
+    def taken(self, batches: Sequence[Any], count: int) -> list[dict[str, Any]] | None:
+        """Arrays of batches for the program of a step, by name of the input.
+
+        Args:
+            batches: the batches.
+            count: number of data arrays of each that the module reads.
+
+        Returns:
+            ``None`` where no program runs all of a step, a monitor shows its inside, or a batch has
+            other shapes than those that are bound.
+        """
+        binding = self.binding
+        if not binding.can_queue or self.bound_apart is not self.store.apart:
+            return None
+        for face in binding.faces:
+            if face._monitor is not None:
+                return None
+        cells, local, found = binding.input_cells, binding.bounds[0].local, []
+        for batch in batches:
+            if not isinstance(batch, DataBatch) or not batch.data:
+                return None
+            data, label = batch.data[:count], (batch.label or ()) if binding.label_names else ()
+            values = accepted(cells, (*data, *label))
+            if values is not None:
+                take_over(cells, values)
+            elif self.takes(data, label):
+                self.load(list(map(value_of, data)), binding.data_shapes)
+                self.load(list(map(value_of, label)), binding.label_shapes or ())
+            else:
+                return None
+            if values is not None and len(values) == len(local):
+                found.append(dict(zip(binding.input_names, values, strict=True)))
+            else:
+                found.append({name: cell.for_program() for name, cell in local.items()})
+        return found
+
+    def loaded(self, labels: Any) -> bool:
+        """Whether these labels are those of the last pass, and all its graph reads."""
+        binding, last = self.binding, self._labels
+        if last is None or labels is None or not binding.labels_are_read:
+            return False
+        if not len(labels) == len(last) == len(binding.label_names):
+            return False
+        for mine, (theirs, value) in zip(labels, last, strict=True):
+            if mine is not theirs or not isinstance(mine, NDArray) or not mine._cell.holds(value):
+                return False
+        return True
+
+    def begin(
+        self,
+        data: Sequence[Any],
+        label: Sequence[Any] | None,
+        is_train: bool,
+        given: Sequence[Any] | None = None,
+    ) -> None:
+        """Begin a pass over arrays of this group's shapes, ``given`` where those are `accepted`."""
+        self._labels = None
+        if given is not None:
+            take_over(self.binding.input_cells, given)
+            if label:
+                self._labels = list(zip(label, given[len(data) :], strict=True))
+        else:
+            self.load(list(map(value_of, data)), self.binding.data_shapes)
+            if label and self.binding.label_shapes:
+                values = list(map(value_of, label))
+                self._labels = list(zip(label, values, strict=True))
+                self.load(values, self.binding.label_shapes)
+        for bound in self.binding.bounds:
+            bound.forward(bool(is_train))
+        for face in self.binding.faces:
+            face.show_internals()
+
+    def backward(self, out_grads: Sequence[Any] | None = None) -> None:
+        """Request the gradients of the last pass.
+
+        Raises:
+            NotReadyError: the group is not bound for training.
+            ParameterError: a head that is not a loss has no gradient given.
+            ShapeError: it has one of another shape.
+        """
+        if not self.for_training:
+            raise NotReadyError("backward() needs bind(for_training=True)")
+        if self.bound_apart is not self.store.apart:
+            last = self.bounds[0].last
+            if last is not None and last.settled and last.kept is None:
+                raise NotReadyError(
+                    "backward: init_optimizer() has changed, since the last forward(), whether "
+                    "each context trains parameters of its own (kvstore=None); call forward() "
+                    "again first"
                 )
-        return axes
+        self.backed = True
+        given = list(out_grads or [])
+        if given:
+            given = self.binding.bounds[0].fitting_heads(given, self._head_shapes())
+        elif not self.binding.bounds[0].only_losses:
+            self.binding.bounds[0].require_heads(given)
+        for bound, part in zip(self.binding.bounds, self.binding.parts, strict=True):
+            bound.backward(self._heads(given, bound, part) if given else None)
+        for face in self.binding.faces:
+            face.show_gradients(face._bound.last.heads if face._bound.last else None)
 
-    def _sliced_shape(self, shapes: Any, i: int, major_axis: Sequence[int]) -> list[DataDesc]:
-        """Descriptions of the part of inputs that a context takes; layouts say the axes too."""
-        descs = descriptions(shapes)
-        sizes = local_shapes(descs, self.slices[i])
-        return [DataDesc(d.name, sizes[d.name], d.dtype, d.layout) for d in descs]
+    def _head_shapes(self) -> list[list[int]]:
+        """Shapes of the outputs of all contexts together."""
+        each = [self._binder.infer(self.binding.descs, part).outs for part in self.slices]
+        shapes = [list(aval.shape) for aval in each[0]]
+        for i, (shape, axis) in enumerate(zip(shapes, self._output_axes, strict=True)):
+            if axis >= 0 and shape:
+                shape[axis] = sum(outs[i].shape[axis] for outs in each)
+        return shapes
 
-    # ── Parameters ──────────────────────────────────────────────────────────────────────────
+    def _heads(self, given: Sequence[Any], bound: Bound, part: slice | None) -> list[Any]:
+        heads: list[Any] = []
+        for value, axis in zip(given, self._output_axes, strict=True):
+            piece = None if value is None else value_of(value)
+            if part is not None and axis >= 0 and piece is not None:
+                piece = cut(piece, part, axis)
+            heads.append(None if piece is None else bound.placement.split(piece, axis))
+        return heads
+
+    def gradients_of(self, name: str) -> list[NDArray]:
+        """A parameter's gradient on each context."""
+        return [self._gradient(name, index) for index in range(len(self.contexts))]
+
+    def weights_of(self, names: Sequence[str], index: int | None = None) -> list[NDArray]:
+        """The parameters, or those of one context, in the storage types that they declare."""
+        if index is not None:
+            return [self._parameter(n, index) for n in names]
+        handles = [self.store.handle(n) for n in names]
+        rows = [self._binder.stypes.get(n) == ROWS for n in names]
+        pairs = zip(handles, rows, strict=True)
+        return [dense_view(h._cell, h.ctx) if by_rows else h for h, by_rows in pairs]
+
+    def summed_gradient(self, name: str) -> NDArray:
+        """A parameter's gradient, summed over the contexts; row-sparse ones have all their rows."""
+        if name in self._binder.row_sparse_grads:
+            each = self.gradients_of(name)
+            return add_n(*each) if len(each) > 1 else each[0]
+        ctx = self.binding.bounds[0].placement.at(name).contexts[0]
+        values = [
+            jax.device_put(b.grads[name].peek(), ctx.jax_device) if len(self.contexts) > 1
+            else b.grads[name].get()
+            for b in self.binding.bounds
+        ]  # fmt: skip
+        if len(values) > 1:
+            total = functools.reduce(operator.add, values)
+        else:
+            total = values[0].sum(0) if self.binding.bounds[0].placement.count > 1 else values[0]
+        return NDArray(Cell(total), ctx)
+
+    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
+        """Add the last pass to a metric, context by context."""
+        outputs = self.get_outputs(merge_multi_context=False)
+        labels = labels or []
+        for k, part in enumerate(self.binding.slices):
+            if pre_sliced:
+                own = labels[k]
+            elif len(self.contexts) == 1:
+                own = labels
+            else:
+                named_labels = zip(self.label_names, labels, strict=False)
+                own = [self._label_part(n, v, part, self.contexts[k]) for n, v in named_labels]
+            named = OrderedDict(zip(self.label_names, own, strict=False))
+            preds = OrderedDict((n, o[k]) for n, o in zip(self.output_names, outputs, strict=True))
+            eval_metric.update_dict(named, preds)
+
+    def _label_part(self, name: str, value: Any, part: slice, ctx: Context) -> Any:
+        """A context's part of a label; one without a batch axis is whole."""
+        axis = self.binding.axes.get(name, 0)
+        return value if axis < 0 else NDArray(cell_of(cut(value_of(value), part, axis), ctx), ctx)
+
+    def set_states(self, states: Any = None, value: Any = None) -> None:
+        """Set the kept states: to arrays as `get_states` gives them, or all to a number."""
+        if (states is None) == (value is None):
+            raise ParameterError("set_states: give either states or value")
+        joined = {} if states is None else self._joined_states(states)
+        for name in self.state_names:
+            whole = joined.get(name)
+            for bound, part in zip(self.binding.bounds, self.binding.parts, strict=True):
+                cell, home = bound.local[name], bound.placement.at(name)
+                if whole is None:
+                    with x64_for(cell.aval.dtype):
+                        cell.set(jnp.full_like(cell.peek(), value))
+                else:
+                    piece = whole if part is None else cut(whole, part, 0)
+                    cell.set(home.split(piece, self.binding.axes.get(name, 0)), aliased=True)
+
+    def _joined_states(self, given: Any) -> dict[str, Any]:
+        """The kept states as one array each, from an array or from a list of one per context."""
+        names, device = self.state_names, self.contexts[0].jax_device
+        lists = isinstance(given, list | tuple)
+        states = [s if isinstance(s, list | tuple) else [s] for s in given] if lists else []
+        arrays = all(state and all(isinstance(each, NDArray) for each in state) for state in states)
+        if len(states) != len(names) or not arrays:
+            got = [[type(each).__name__ for each in s] for s in states] if lists else given
+            raise ParameterError(
+                f"set_states: got {got!r}, expected a list of {len(names)} states, for {names}: "
+                "arrays, or lists of an array for each context, as get_states() gives them"
+            )
+        joined = {}
+        for name, state, before in zip(names, states, self.get_states(), strict=True):
+            parts = [value_of(each.astype(before.dtype, copy=False)) for each in state]
+            parts = [jax.device_put(part, device) for part in parts]
+            joined[name] = parts[0] if len(parts) == 1 else jnp.concatenate(parts)
+            if joined[name].shape != before.shape:
+                raise ShapeError(
+                    f"set_states: {name!r}: got shape {joined[name].shape}, expected {before.shape}"
+                )
+        return joined
+
+    # ── As loops of MXNet call it ───────────────────────────────────────────────────────────
+
+    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
+        """Begin a pass over a batch.
+
+        Args:
+            data_batch: its ``data`` and ``label`` are lists of arrays; labels may be ``None``.
+            is_train: whether it is of training; default ``for_training``.
+
+        Raises:
+            ShapeError: arrays of other shapes than those that are bound.
+        """
+        if self.bound_apart is not self.store.apart:
+            self.follow_store()
+        label = (data_batch.label or None) if self.label_shapes else None
+        _check_shapes(data_batch.data, self.data_shapes)
+        _check_shapes(label or (), self.label_shapes or ())
+        self.begin(data_batch.data, label, self.for_training if is_train is None else is_train)
+
+    def reshape(self, data_shapes: Any, label_shapes: Any = None) -> None:
+        """Bind for other input shapes; parameters stay."""
+        data = descriptions(data_shapes)
+        labels = descriptions(label_shapes) if label_shapes else None
+        if data != self.data_shapes or labels != self.label_shapes:
+            self.bind_exec(data, labels)
 
     def set_params(
         self,
@@ -150,31 +570,15 @@ class DataParallelExecutorGroup(ExecutorGroup):
                     )
                 given[name][:] = value
 
-    # ── Running ─────────────────────────────────────────────────────────────────────────────
 
-    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
-        """Begin a pass over a batch.
-
-        Args:
-            data_batch: its ``data`` and ``label`` are lists of arrays; labels may be ``None``.
-            is_train: whether it is of training; default ``for_training``.
-
-        Raises:
-            ShapeError: arrays of other shapes than those that are bound.
-        """
-        if self.bound_apart is not self.store.apart:
-            self.follow_store()
-        label = (data_batch.label or None) if self.label_shapes else None
-        _check_shapes(data_batch.data, self.data_shapes)
-        _check_shapes(label or (), self.label_shapes or ())
-        self.begin(data_batch.data, label, self.for_training if is_train is None else is_train)
-
-    def reshape(self, data_shapes: Any, label_shapes: Any = None) -> None:
-        """Bind for other input shapes; parameters stay."""
-        data = descriptions(data_shapes)
-        labels = descriptions(label_shapes) if label_shapes else None
-        if data != self.data_shapes or labels != self.label_shapes:
-            self.bind_exec(data, labels)
+def _output_axes(symbol: Any) -> list[int]:
+    """The batch axis of each output, from its ``__layout__`` attribute."""
+    axes = []
+    attrs = symbol.attr_dict()
+    for name in symbol.list_outputs():
+        owner = name.removesuffix("_output")
+        axes.append(DataDesc.get_batch_axis(attrs.get(owner, {}).get("__layout__")))
+    return axes
 
 
 def _check_shapes(arrays: Sequence[Any], descs: Sequence[DataDesc]) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from modkit.context import Context
-from modkit.errors import NotSupportedError, ParameterError
+from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.executor import Executor
 from modkit.io import DataDesc
+from modkit.io.base import descriptions
 from modkit.module.binding import Binder, Binding
 from modkit.module.gradient_rows import gradient_view
+from modkit.module.split_batch import batch_axes, local_shapes
 from modkit.ndarray import NDArray
 from modkit.ndarray.sparse_views import dense_view
 from modkit.ndarray.storage import AnyCell, Cell
@@ -23,7 +25,7 @@ from modkit.step.store import Delegate, Store
 
 
 class GroupInspection:
-    """A bound group to readers and monitors; `modkit.module.group.ExecutorGroup` runs it."""
+    """A bound group to readers and monitors; `DataParallelExecutorGroup` runs it."""
 
     symbol: Any
     contexts: list[Context]
@@ -77,6 +79,53 @@ class GroupInspection:
     def slices(self) -> list[slice]:
         """The part of the batch that each context takes."""
         return self.binding.slices
+
+    @property
+    def data_layouts(self) -> list[int]:
+        """The batch axis of each data input; -1 for none."""
+        return list(batch_axes(self.data_shapes).values())
+
+    @property
+    def label_layouts(self) -> list[int]:
+        """The batch axis of each label; -1 for none."""
+        return list(batch_axes(self.label_shapes or ()).values())
+
+    @property
+    def output_layouts(self) -> list[int]:
+        """The batch axis of each output; -1 for none."""
+        return list(self._output_axes)
+
+    @property
+    def group2ctxs(self) -> list[Mapping[str, Context]]:
+        """For each context those of ``ctx_group`` attributes."""
+        return list(self._binder.groups)
+
+    @property
+    def num_outputs(self) -> int:
+        """Number of outputs."""
+        return len(self.output_names)
+
+    def decide_slices(self, data_shapes: Any) -> list[int]:
+        """The batch axis of each of the given inputs, which must have the group's batch size.
+
+        Raises:
+            ShapeError: another batch size.
+        """
+        descs = descriptions(data_shapes)
+        axes = list(batch_axes(descs).values())
+        for desc, axis in zip(descs, axes, strict=True):
+            if axis >= 0 and desc.shape[axis] != self.batch_size:
+                raise ShapeError(
+                    f"decide_slices: {desc.name!r} has shape {tuple(desc.shape)}, whose axis {axis}"
+                    f" is not the batch size {self.batch_size}; call reshape() for another"
+                )
+        return axes
+
+    def _sliced_shape(self, shapes: Any, i: int, major_axis: Sequence[int]) -> list[DataDesc]:
+        """Descriptions of the part of inputs that a context takes; layouts say the axes too."""
+        descs = descriptions(shapes)
+        sizes = local_shapes(descs, self.slices[i])
+        return [DataDesc(d.name, sizes[d.name], d.dtype, d.layout) for d in descs]
 
     # ── What came out ───────────────────────────────────────────────────────────────────────
 
@@ -312,23 +361,16 @@ class ReplicaExecutor(Executor):
         return NDArray(home.part(Cell(value), place), self._ctx)
 
     def forward(self, is_train: bool = False, **kwargs: Any) -> list[NDArray]:
-        """Raise: all replicas run together.
-
-        Raises:
-            NotSupportedError: always.
-        """
-        raise NotSupportedError(
-            "this executor is one replica of a module on several contexts, which run together; "
-            "call the module's forward()"
-        )
+        """Raise NotSupportedError: all replicas run together."""
+        raise _run_together("forward")
 
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
-        """Raise: all replicas run together.
+        """Raise NotSupportedError: all replicas run together."""
+        raise _run_together("backward")
 
-        Raises:
-            NotSupportedError: always.
-        """
-        raise NotSupportedError(
-            "this executor is one replica of a module on several contexts, which run together; "
-            "call the module's backward()"
-        )
+
+def _run_together(method: str) -> NotSupportedError:
+    return NotSupportedError(
+        "this executor is one replica of a module on several contexts, which run together; "
+        f"call the module's {method}()"
+    )
