@@ -257,14 +257,18 @@ def dump_profile() -> None:
     dump()
 
 
-class Domain:
-    """A namespace of tasks, frames, counters and markers."""
+class _Named:
+    """An object whose text is its name."""
 
     def __init__(self, name: str):
         self.name = name
 
     def __str__(self) -> str:
         return self.name
+
+
+class Domain(_Named):
+    """A namespace of tasks, frames, counters and markers."""
 
     def new_task(self, name: str) -> Task:
         """A task of this domain."""
@@ -283,11 +287,12 @@ class Domain:
         return Marker(self, name)
 
 
-class Event:
+class Event(_Named):
     """A named interval of the trace, from `start` to `stop`."""
 
     def __init__(self, name: str):
-        self.name, self._section = name, "event"
+        super().__init__(name)
+        self._section = "event"
         self._annotation: Any = None
         self._began_s = 0.0
 
@@ -311,9 +316,6 @@ class Event:
     def __exit__(self, *exc: object) -> None:
         self.stop()
 
-    def __str__(self) -> str:
-        return self.name
-
 
 class Task(Event):
     """An `Event` of a domain."""
@@ -334,11 +336,12 @@ class Frame(Task):
 _SCOPES = ("global", "process", "thread", "task", "marker")
 
 
-class Marker:
+class Marker(_Named):
     """A named instant of the trace."""
 
     def __init__(self, domain: Domain, name: str):
-        self.domain, self.name = domain, name
+        super().__init__(name)
+        self.domain = domain
 
     def mark(self, scope: str = "process") -> None:
         """Record the current time; ``scope`` becomes part of the name.
@@ -352,15 +355,13 @@ class Marker:
         with jax.profiler.TraceAnnotation(f"{self.domain}:{self.name} ({scope})"):
             pass
 
-    def __str__(self) -> str:
-        return self.name
 
-
-class Counter:
+class Counter(_Named):
     """A named number, readable as ``value``; it does not appear in JAX's traces."""
 
     def __init__(self, domain: Domain, name: str, value: float | None = None):
-        self.domain, self.name = domain, name
+        super().__init__(name)
+        self.domain = domain
         self.value = 0 if value is None else value
 
     def set_value(self, value: float) -> None:
@@ -382,6 +383,3 @@ class Counter:
     def __isub__(self, delta: float) -> Self:
         self.decrement(delta)
         return self
-
-    def __str__(self) -> str:
-        return self.name

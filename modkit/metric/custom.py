@@ -23,8 +23,7 @@ class CustomMetric(EvalMetric):
         feval: returns the value of the batch, or ``(sum, number of instances)``.
         name: shown in logs; default: the name of the function.
         allow_extra_outputs: allow more outputs than labels; surplus outputs are ignored.
-        output_names: outputs to use; default: all.
-        label_names: labels to use; default: all.
+        output_names, label_names: see `EvalMetric`.
 
     >>> import modkit as mx
     >>> import numpy as np

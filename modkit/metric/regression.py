@@ -20,9 +20,7 @@ class MAE(TracedMetric):
         labels and outputs: broadcast against each other; (N,) is treated as (N, 1).
 
     Args:
-        name: shown in logs.
-        output_names: outputs to use; default: all.
-        label_names: labels to use; default: all.
+        name, output_names, label_names: see `EvalMetric`.
 
     >>> import modkit as mx
     >>> metric = mx.metric.MAE()
