@@ -48,7 +48,7 @@ _names = _Names(
     },
     members={
         "modkit.attribute": ("AttrScope",),
-        "modkit.memory_cache": ("cache_clear", "cache_info"),
+        "modkit.compile.executables": ("cache_clear", "cache_info"),
         "modkit.context": (
             "Context",
             "cpu",

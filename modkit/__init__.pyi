@@ -38,6 +38,8 @@ from modkit import test_utils as test_utils
 from modkit import util as util
 from modkit import visualization as visualization
 from modkit.attribute import AttrScope as AttrScope
+from modkit.compile.executables import cache_clear as cache_clear
+from modkit.compile.executables import cache_info as cache_info
 from modkit.context import Context as Context
 from modkit.context import cpu as cpu
 from modkit.context import cpu_pinned as cpu_pinned
@@ -48,8 +50,6 @@ from modkit.context import num_gpus as num_gpus
 from modkit.context import tpu as tpu
 from modkit.errors import MXNetError as MXNetError
 from modkit.io import recordio as recordio
-from modkit.memory_cache import cache_clear as cache_clear
-from modkit.memory_cache import cache_info as cache_info
 from modkit.ndarray import random as random
 from modkit.predictor import Predictor as Predictor
 from modkit.util import is_np_array as is_np_array

@@ -1,1 +1,1 @@
-"""Compiled programs: ahead-of-time compilation, the disk cache and its keys, progress lines."""
+"""Compiled programs: ahead-of-time compilation, the disk cache, executables in memory, progress."""

@@ -25,10 +25,10 @@ from modkit.compile.cache_key import (
     surroundings,
 )
 from modkit.compile.disk_cache import DiskCache, default_cache
+from modkit.compile.executables import Kept, graphs, uses
 from modkit.compile.progress import CompilationProgress
 from modkit.fork import process
 from modkit.gc_pause import uncollected
-from modkit.memory_cache import Kept, graphs, uses
 from modkit.tuning.config import current
 from modkit.tuning.xla_options import compile_program
 

@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from modkit.compile.executables import Eager
 from modkit.errors import ParameterError, ShapeError
-from modkit.memory_cache import Eager
 from modkit.ndarray.storage import AnyCell, View, aval_at, x64_for
 from modkit.util import is_np_shape
 

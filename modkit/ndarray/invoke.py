@@ -17,11 +17,11 @@ import jax
 import numpy as np
 
 from modkit import profiler, stream
+from modkit.compile.executables import Eager
 from modkit.errors import ModkitError, ParameterError, ShapeError
 from modkit.fork import process
 from modkit.interpreter import NumPyProgram, program_of
 from modkit.interpreter.tracing import jaxpr_for_numpy
-from modkit.memory_cache import Eager
 from modkit.ndarray.storage import Refusal, Refused, needs_x64, x64_scope
 from modkit.ops import dtype_inference, shape_inference
 from modkit.ops.array.creation import require_shape

@@ -15,11 +15,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from modkit.compile.executables import Eager
 from modkit.fork import process
 from modkit.interpreter import NumPyProgram, program_of, quietly
 from modkit.interpreter.reverse import rules_are_known
 from modkit.interpreter.shared import derivative_of
-from modkit.memory_cache import Eager
 from modkit.ndarray.invoke import Call, Operator, Types, flat_numbers, owned, types_of
 from modkit.ndarray.storage import needs_x64, x64_scope
 from modkit.ops.elementwise.arithmetic import is_whole

@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit import profiler
+from modkit.compile.executables import Eager
 from modkit.interpreter.reverse import vjp
 from modkit.interpreter.tracing import jaxpr_for_numpy
-from modkit.memory_cache import Eager
 from modkit.ndarray.invoke import CALL_S, Call, Operator, host_form, types_of
 from modkit.ndarray.node_by_node import steps_of
 from modkit.ndarray.storage import needs_x64, x64_scope

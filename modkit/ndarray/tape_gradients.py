@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from modkit.compile.executables import Eager
 from modkit.errors import (
     DTypeError,
     NotReadyError,
@@ -18,7 +19,6 @@ from modkit.errors import (
     ShapeError,
     nearest,
 )
-from modkit.memory_cache import Eager
 from modkit.ndarray.invoke import Call
 from modkit.ndarray.replay import part, run
 from modkit.ndarray.storage import LateCell, needs_x64, x64_scope

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.memory_cache import eager
+from modkit.compile.executables import eager
 from modkit.ndarray.invoke import OnHost, _calls
 from modkit.ndarray.ndarray import _site
 from tests.counting import calls

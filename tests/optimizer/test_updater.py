@@ -9,11 +9,11 @@ import pytest
 
 import modkit.ndarray as nd
 from modkit import optimizer as opt
+from modkit.compile.executables import cache_info
 from modkit.compile.program import Program
 from modkit.context import cpu
 from modkit.errors import FileFormatError, NotSupportedError, ShapeError
 from modkit.lr_scheduler import FactorScheduler, LRScheduler
-from modkit.memory_cache import cache_info
 from modkit.ndarray import NDArray
 from modkit.ndarray.random import seed as mx_seed
 

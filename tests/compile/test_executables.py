@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit import memory_cache
-from modkit.memory_cache import Budget, Eager, Kept
+from modkit.compile import executables as module
+from modkit.compile.executables import Budget, Eager, Kept
 from tests.threads import run_all
 
 
@@ -64,7 +64,7 @@ def test_executables_of_deleted_programs_do_not_count():
 def small(monkeypatch):
     """A budget of 8 executables for eager programs that are made meanwhile."""
     budget = Budget(limit=8, most=8)
-    monkeypatch.setattr(memory_cache, "eager", budget)
+    monkeypatch.setattr(module, "eager", budget)
     return budget
 
 
