@@ -43,8 +43,7 @@ class DataParallelExecutorGroup:
 
     Args:
         sym: the network.
-        arg_names: names of all arguments.
-        param_names: names of the parameters.
+        arg_names, param_names: all arguments, and parameters.
         ctx: the devices.
         slices: the part of a batch that each of them takes.
         train_data: an iterator or a batch, whose shapes are bound.
@@ -116,9 +115,7 @@ class DataParallelExecutorManager:
         symbol: the network.
         ctx: its devices.
         train_data: an iterator, whose shapes are bound.
-        arg_names: names of all arguments.
-        param_names: names of the parameters.
-        aux_names: names of the auxiliary states.
+        arg_names, param_names, aux_names: all arguments, parameters and auxiliary states.
         work_load_list: shares of the batch; default equal ones.
         logger: where the number of devices is written.
         sym_gen: a network by the bucket key of a batch.

@@ -19,8 +19,7 @@ class DataLoaderIter(DataIter):
 
     Args:
         loader: gives pairs of arrays, (N, ...) and (N, ...); every loop over it is an epoch.
-        data_name: name of the data.
-        label_name: name of the label.
+        data_name, label_name: names of the data and of the label.
         dtype: element type of both.
 
     Raises:

@@ -43,8 +43,7 @@ class ImageIter(DataIter):
         num_parts: number of equal parts.
         aug_list: augmenters; default those of `CreateAugmenter` with ``kwargs``.
         imglist: a list of [label, ..., file].
-        data_name: name of the data.
-        label_name: name of the label.
+        data_name, label_name: names of the data and of the label.
         dtype: without effect: batches are float32.
         last_batch_handle: an incomplete batch is completed with the first images (``"pad"``), left
             out (``"discard"``), or begins the next epoch (``"roll_over"``).

@@ -46,8 +46,7 @@ class MXDataIter(DataIter):
 
     Args:
         batch_size: samples in a batch.
-        data_name: name of the data.
-        label_name: name of the label.
+        data_name, label_name: names of the data and of the label.
         inert: parameters without an effect; see `check_parameters`.
     """
 

@@ -58,8 +58,7 @@ class ImageDetRecordIter(RecordImages):
         path_imgrec: path of the records.
         data_shape: (channels, height, width) of an image in the batch; 1 or 3 channels.
         batch_size: samples in a batch.
-        data_name: name of the data.
-        label_name: name of the label.
+        data_name, label_name: names of the data and of the label.
         **options: the options below. ``prefetch_buffer``, ``ctx``, ``verbose``,
             ``shuffle_chunk_size``, ``shuffle_chunk_seed``, ``mean_a`` and ``std_a`` have no effect.
 

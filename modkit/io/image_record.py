@@ -144,8 +144,7 @@ class ImageRecordIter(RecordImages):
         path_imgrec: path of the records.
         data_shape: (channels, height, width) of an image in the batch; 1 or 3 channels.
         batch_size: samples in a batch.
-        data_name: name of the data.
-        label_name: name of the label.
+        data_name, label_name: names of the data and of the label.
         **options: the options below; ``prefetch_buffer``, ``ctx``, ``verbose``, ``path_imgidx``,
             ``device_id``, ``shuffle_chunk_size``, ``shuffle_chunk_seed``, ``mean_a``, ``std_a`` and
             ``aug_seq`` (but for its default) are ignored: they do not change the batches.

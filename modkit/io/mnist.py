@@ -37,10 +37,8 @@ class MNISTIter(MXDataIter):
         shuffle: whether to visit the samples in random order.
         flat: images as vectors, rather than (1, H, W).
         seed: of the order.
-        num_parts: number of parts of the data.
-        part_index: the part to read.
-        data_name: name of the data.
-        label_name: name of the label.
+        num_parts, part_index: number of parts of the data, and the one to read.
+        data_name, label_name: names of the data and of the label.
         **inert: Ignored: ``prefetch_buffer``, ``ctx``, ``silent``, ... do not change the batches.
 
     Raises:

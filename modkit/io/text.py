@@ -69,8 +69,7 @@ class CSVIter(_TableIter):
         batch_size: samples in a batch.
         round_batch: see above.
         dtype: ``"float32"``, ``"int32"`` or ``"int64"``.
-        data_name: name of the data.
-        label_name: name of the label.
+        data_name, label_name: names of the data and of the label.
         **inert: Ignored: ``prefetch_buffer``, ``ctx``, ``silent``, ... do not change the batches.
 
     Raises:
@@ -217,12 +216,10 @@ class LibSVMIter(_TableIter):
         label_libsvm: path of labels in the same form; without, the first number of each line of
             the data is its label.
         label_shape: shape of a label: one number.
-        num_parts: number of parts of about equal size in bytes.
-        part_index: the part to read.
+        num_parts, part_index: number of parts of about equal size in bytes, and the one to read.
         batch_size: samples in a batch.
         round_batch: pad an incomplete last batch with the first samples, as in `CSVIter`.
-        data_name: name of the data.
-        label_name: name of the label.
+        data_name, label_name: names of the data and of the label.
         **inert: Ignored: ``prefetch_buffer``, ``ctx``, ``silent``, ... do not change the batches.
 
     Raises:

@@ -93,22 +93,11 @@ class FeedForward:
         eval_end_callback: Any = None,
         eval_batch_end_callback: Any = None,
     ) -> None:
-        """Train on arrays, in random order, or on an iterator.
+        """Train on an array ``X`` of samples and labels ``y``, in random order, or on an iterator.
 
-        Args:
-            X: an array of samples, or an iterator.
-            y: labels, where ``X`` is an array.
-            eval_data: an iterator or ``(X, y)`` to score after each epoch.
-            eval_metric: what to log.
-            epoch_end_callback: called with ``(epoch, symbol, arg_params, aux_params)``.
-            batch_end_callback: called with a BatchEndParam; batches are counted from 1.
-            kvstore: see ``Module.init_optimizer``.
-            logger: where to log.
-            work_load_list: see ``Module``.
-            monitor: a Monitor to install.
-            eval_end_callback: called with a BatchEndParam after each scoring, whose values are
-                not logged then.
-            eval_batch_end_callback: called with one after each batch of it.
+        ``eval_data``, an iterator or ``(X, y)``, is scored after each epoch, and the values are
+        logged where there is no ``eval_end_callback``. The other arguments are those of
+        `BaseModule.fit` and `Module`; callbacks count batches from 1.
 
         Raises:
             ParameterError: data of no known kind.

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from modkit import registry
-from modkit.constructors import check_arguments, check_keywords
+from modkit.constructors import ChecksArguments, check_keywords
 from modkit.errors import (
     ModkitError,
     NameNotFoundError,
@@ -119,7 +119,7 @@ class UpdateCounts:
             self._block, self._steps = None, 0
 
 
-class Optimizer:
+class Optimizer(ChecksArguments):
     """The base class of optimizers.
 
     The learning rate of a parameter is ``lr``, or the scheduler's rate at the current update,
@@ -196,10 +196,6 @@ class Optimizer:
         self.wd_mult: dict[Any, float] = {}
         self.set_lr_mult({})
         self.set_wd_mult({})
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        check_arguments(cls)
 
     def __repr__(self) -> str:
         """Learning rate, weight decay, the parameters of the class, and the number of updates."""

@@ -24,13 +24,9 @@ class BaseConvRNNCell(BaseRNNCell):
         h2h_kernel: kernel of the state-to-state convolution; sizes must be odd.
         h2h_dilate: its dilation.
         i2h_kernel: kernel of the input-to-state convolution.
-        i2h_stride: its stride.
-        i2h_pad: its padding.
-        i2h_dilate: its dilation.
-        i2h_weight_initializer: initializer or its JSON; ``None`` for that of the network.
-        h2h_weight_initializer: likewise, of the state-to-state weight.
-        i2h_bias_initializer: likewise, of the input-to-state bias.
-        h2h_bias_initializer: likewise, of the state-to-state bias.
+        i2h_stride, i2h_pad, i2h_dilate: its stride, padding and dilation.
+        i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
+            h2h_bias_initializer: initializers or their JSON; ``None`` for that of the network.
         activation: a name for `Activation`, or a function of a symbol.
         prefix: prefix of all names.
         params: parameters shared with other cells.

@@ -79,8 +79,7 @@ class BucketSentenceIter(DataIter):
         buckets: lengths; default: all lengths with at least ``batch_size`` sentences. A sentence
             is assigned to the smallest bucket that fits; longer ones are discarded.
         invalid_label: padding value.
-        data_name: name of the data.
-        label_name: name of the label.
+        data_name, label_name: names of the data and of the label.
         dtype: element type.
         layout: ``"NT"``, or ``"TN"`` for time first.
 
