@@ -107,9 +107,6 @@ def register_error(func_name: Any = None, cls: type[Exception] | None = None) ->
     Args:
         func_name: the name, or the decorated class.
         cls: the class; ``None`` to return a decorator.
-
-    Returns:
-        The class, or a decorator.
     """
     if isinstance(func_name, type):
         func_name, cls = func_name.__name__, func_name

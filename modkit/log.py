@@ -26,11 +26,7 @@ _made: set[str] = set()
 
 
 class _Formatter(logging.Formatter):
-    """Level letter, date, time, process and source location: ``W1120 17:58:29 61 ...``.
-
-    Args:
-        colour: colour this prefix.
-    """
+    """Level letter, date, time, process and source location: ``W1120 17:58:29 61 ...``."""
 
     def __init__(self, colour: bool = False):
         super().__init__(datefmt="%m%d %H:%M:%S")
@@ -77,9 +73,6 @@ def get_logger(
             tells level, time and place.
         filemode: mode of the file; default ``"a"``.
         level: minimum level.
-
-    Returns:
-        The logger.
     """
     logger = logging.getLogger(name)
     if name is None or name in _made:

@@ -17,11 +17,7 @@ Arrays = dict[str, jax.Array]
 
 
 class Averaged(Callback):
-    """Keeps an average of the parameters, which validation uses in their place.
-
-    Args:
-        at_end: give the module the average when the training ends.
-    """
+    """Keeps an average of the parameters, which validation uses in their place."""
 
     alike = True
     _kept = ("average", "count")

@@ -14,12 +14,7 @@ def _numbers(run: Run, metrics: Metrics) -> dict[str, float]:
 
 
 class Reporter(Callback):
-    """The base of callbacks that write metrics at the end of each epoch, and after batches.
-
-    Args:
-        every_n_batches: also write the training metrics after so many batches, which waits for
-            the steps; ``None``: only at the ends of epochs.
-    """
+    """The base of callbacks that write metrics at the end of each epoch, and after batches."""
 
     every_worker = False
 

@@ -132,13 +132,10 @@ graphs = Budget(limit=1024, most=4096)
 
 
 class Eager(Kept):
-    """A function under `jax.jit`, called eagerly.
+    """A pure function of arrays under `jax.jit`, called eagerly.
 
     Attributes:
         plain: the function itself, to be traced within another.
-
-    Args:
-        fn: a pure function of arrays.
     """
 
     def __init__(self, fn: Callable[..., Any]):

@@ -34,11 +34,7 @@ IMAGENET_STD = np.array([58.395, 57.12, 57.375], np.float32)
 
 
 class Described:
-    """An object with parameters that `dumps` returns.
-
-    Args:
-        kwargs: its parameters.
-    """
+    """An object with parameters that `dumps` returns."""
 
     def __init__(self, **kwargs: Any):
         self._kwargs = {name: _plain(value) for name, value in kwargs.items()}

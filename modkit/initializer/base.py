@@ -78,14 +78,11 @@ class Initializer(ChecksArguments):
     def set_verbosity(
         self, verbose: bool = False, print_func: Callable[[NDArray], str] | None = None
     ) -> Self:
-        """Log each initialization.
+        """Log each initialization; returns this initializer.
 
         Args:
             verbose: enable logging.
             print_func: formats an array; default: its norm divided by the root of its size.
-
-        Returns:
-            This initializer.
         """
         self._verbose = verbose
         self._print_func = print_func or _rms

@@ -235,16 +235,13 @@ alias = get_alias_func(EvalMetric, "metric")
 def check_label_shapes(
     labels: Any, preds: Any, wrap: bool = False, shape: bool = False
 ) -> tuple[Any, Any]:
-    """Check that the numbers of labels and outputs agree.
+    """``labels`` and ``preds``, whose numbers have to agree.
 
     Args:
         labels: a list of arrays, or one array.
         preds: a list of arrays, or one array.
         wrap: return single arrays as lists of one.
         shape: compare the shapes of two arrays instead of their lengths.
-
-    Returns:
-        ``labels`` and ``preds``.
 
     Raises:
         ShapeError: they differ.

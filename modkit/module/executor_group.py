@@ -96,18 +96,10 @@ class DataParallelExecutorGroup(GroupInspection):
     read the same parameters; so do contexts that train apart, each with its own parameters.
 
     Args:
-        symbol: the graph.
-        contexts: the devices.
-        workload: share of the batch of each; ``None`` for equal ones.
-        data_shapes: of the data inputs: DataDesc, or pairs (name, shape).
-        label_shapes: of the labels that the graph has, or ``None``.
-        param_names: arguments that are neither.
-        for_training: whether gradients are wanted.
-        inputs_need_grad: whether those of the data inputs are wanted too.
+        workload: share of the batch of each context; ``None`` for equal ones.
+        data_shapes, label_shapes: of the inputs that the graph has: DataDesc, or (name, shape).
         shared_group: a group whose parameters are used.
-        logger: is kept as the attribute ``logger``.
         fixed_param_names: parameters without gradients.
-        grad_req: gradient requests.
         state_names: inputs that keep their value from batch to batch.
         group2ctxs: contexts of ``ctx_group`` attributes; see `groups_of`.
         compute_dtype: a 16-bit type to compute products in.

@@ -269,12 +269,7 @@ class FeedForward:
     ) -> float:
         """The value of ``eval_metric`` over an iterator.
 
-        Args:
-            X: an iterator with labels.
-            eval_metric: a metric, or what ``mx.metric.create`` takes.
-            num_batch: how many batches; default all.
-            batch_end_callback: called with a BatchEndParam after each.
-            reset: whether to reset the iterator first.
+        The arguments are those of `BaseModule.score`.
         """
         data = self._iterator(X, None, train=False)
         metric = eval_metric
@@ -288,13 +283,7 @@ class FeedForward:
     # ── Files ───────────────────────────────────────────────────────────────────────────────
 
     def save(self, prefix: str, epoch: int | None = None, remove_amp_cast: bool = True) -> None:
-        """Write net and parameters; see `modkit.checkpoint.save_checkpoint`.
-
-        Args:
-            prefix: path of the files, without their endings.
-            epoch: number of the epoch; default ``num_epoch``.
-            remove_amp_cast: leave the casts of automatic mixed precision out of the net.
-        """
+        """Write net and parameters, by default of ``num_epoch``; see `mx.model.save_checkpoint`."""
         epoch = self.num_epoch if epoch is None else epoch
         if epoch is None or self.arg_params is None:
             raise NotReadyError("FeedForward.save() needs an epoch number, and fit() first")
@@ -306,11 +295,7 @@ class FeedForward:
     def load(prefix: str, epoch: int, ctx: Any = None, **kwargs: Any) -> FeedForward:
         """An estimator from a checkpoint; training goes on from ``epoch``.
 
-        Args:
-            prefix: path of the files, without their endings.
-            epoch: number of the epoch.
-            ctx: a device or a list of them.
-            **kwargs: for FeedForward.
+        ``ctx`` and ``kwargs`` are those of FeedForward.
         """
         symbol, args, auxs = load_checkpoint(prefix, epoch)
         return FeedForward(

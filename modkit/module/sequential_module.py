@@ -47,15 +47,12 @@ class SequentialModule(BaseModule):
         self._data_shapes: Any = None
 
     def add(self, module: BaseModule, **kwargs: Any) -> SequentialModule:
-        """Add a module at the end.
+        """Add a module at the end; returns this one, so that calls chain.
 
         Args:
             module: the module.
             **kwargs: ``take_labels=True`` hands it the batch's labels; ``auto_wiring=True``
                 renames the outputs before it to its data names.
-
-        Returns:
-            This module, so that calls chain.
 
         Raises:
             ParameterError: another keyword.

@@ -29,6 +29,8 @@ class AdaGrad(RuleOptimizer):
     [0.9 0.9]
     """
 
+    _formula, _fields = staticmethod(formulas.adagrad), {"bare": True, "lazy": True}
+
     def __init__(self, eps: float = 1e-7, **kwargs: Any):
         super().__init__(**kwargs)
         self.float_stable_eps = eps
@@ -37,10 +39,6 @@ class AdaGrad(RuleOptimizer):
     def epsilon(self) -> float:
         """``ε``, as the formula names it."""
         return self.float_stable_eps
-
-    def rule(self) -> UpdateRule:
-        """The update rule of one parameter."""
-        return self._formula_rule(formulas.adagrad, bare=True, lazy=True)
 
     def _check_rows(self, indices: Sequence[Any]) -> None:
         """See `Optimizer._check_rows`.
@@ -74,7 +72,7 @@ class AdaDelta(RuleOptimizer):
     [0.99 0.99]
     """
 
-    _formula, _arrays = staticmethod(formulas.adadelta), 2
+    _formula, _fields = staticmethod(formulas.adadelta), {"arrays": 2}
 
     def __init__(self, rho: float = 0.90, epsilon: float = 1e-5, **kwargs: Any):
         super().__init__(**kwargs)
@@ -150,6 +148,8 @@ class Ftrl(RuleOptimizer):
     [0.4495 0.5997]
     """
 
+    _formula, _fields = staticmethod(formulas.ftrl), {"arrays": 2, "lazy_rows": True}
+
     def __init__(
         self,
         lamda1: float = 0.01,
@@ -161,7 +161,3 @@ class Ftrl(RuleOptimizer):
             learning_rate = None
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.lamda1, self.beta = lamda1, beta
-
-    def rule(self) -> UpdateRule:
-        """The update rule of one parameter."""
-        return self._formula_rule(formulas.ftrl, arrays=2, lazy_rows=True)

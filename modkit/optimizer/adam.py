@@ -74,7 +74,7 @@ class Adamax(RuleOptimizer):
     [0.9 0.9]
     """
 
-    _formula, _arrays = staticmethod(formulas.adamax), 2
+    _formula, _fields = staticmethod(formulas.adamax), {"arrays": 2}
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Nadam(RuleOptimizer):
     [0.8944 0.8944]
     """
 
-    _formula, _arrays = staticmethod(formulas.nadam), 2
+    _formula, _fields = staticmethod(formulas.nadam), {"arrays": 2}
     _columns = (*UpdateRule.columns, "grad_scale", "mean_scale", "var_scale")
 
     def __init__(
@@ -163,7 +163,7 @@ class FTML(RuleOptimizer):
     [0.9 0.9]
     """
 
-    _formula, _arrays = staticmethod(formulas.ftml), 3
+    _formula, _fields = staticmethod(formulas.ftml), {"arrays": 3}
     _columns = (*UpdateRule.columns, "t")
 
     def __init__(

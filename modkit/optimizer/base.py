@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from modkit import registry
-from modkit.constructors import ChecksArguments, check_keywords
+from modkit.constructors import check_arguments, check_keywords
 from modkit.errors import (
     ModkitError,
     NameNotFoundError,
@@ -42,11 +42,8 @@ class UpdateCounts:
     Repeated updates of the same list of indices increment a single number; the dictionaries
     that MXNet's API exposes are brought up to date when they are read.
 
-    Attributes:
-        begin: initial count of an index that has not been counted yet.
-
     Args:
-        begin: initial count of each index.
+        begin: initial count of an index that has not been counted yet.
         counted: dictionaries by device, from a pickle.
         present: the one of them that is current, identified by identity, else by value.
     """
@@ -119,7 +116,7 @@ class UpdateCounts:
             self._block, self._steps = None, 0
 
 
-class Optimizer(ChecksArguments):
+class Optimizer:
     """The base class of optimizers.
 
     The learning rate of a parameter is ``lr``, or the scheduler's rate at the current update,
@@ -196,6 +193,10 @@ class Optimizer(ChecksArguments):
         self.wd_mult: dict[Any, float] = {}
         self.set_lr_mult({})
         self.set_wd_mult({})
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        check_arguments(cls)
 
     def __repr__(self) -> str:
         """Learning rate, weight decay, the parameters of the class, and the number of updates."""

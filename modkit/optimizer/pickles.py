@@ -64,9 +64,6 @@ def read_pickle(data: bytes, where: str, kind_of: Callable[[str, str], Kind | No
 
     ``kind_of`` maps module and name to an allow-list entry; ``None`` if not allowed.
 
-    Returns:
-        The value.
-
     Raises:
         FileFormatError: the bytes are not a pickle, are truncated, or contain something that is
             not allowed; the message names the byte.

@@ -36,9 +36,6 @@ def dumps(value: Any) -> bytes:
         value: numbers, strings, ``None``, lists, tuples and dicts of these, NDArrays, optimizers
             and schedulers.
 
-    Returns:
-        The pickle.
-
     Raises:
         NotSupportedError: ``value`` contains something else.
     """

@@ -353,7 +353,8 @@ class RuleOptimizer(Optimizer):
     """Whether ``_get_lrs``, ``_get_wds`` and ``_update_count`` get all indices in one call."""
     _formula: ClassVar[Callable[..., Any] | None] = None
     """See `FormulaRule`; its constants are attributes of the optimizer."""
-    _arrays: ClassVar[int] = 0
+    _fields: ClassVar[Mapping[str, Any]] = {}
+    """Fields of the rule, if they do not depend on settings."""
     _columns: ClassVar[tuple[str, ...]] = UpdateRule.columns
     """Names of the columns of ``hyper``, those of the rule."""
     _clip_norm: float | None = None  # set by the callback ClipGlobalNorm
@@ -362,7 +363,7 @@ class RuleOptimizer(Optimizer):
         """The rule of one parameter; ``None`` if the current settings have none."""
         if self._formula is None:
             raise NotImplementedError
-        return self._formula_rule(self._formula, arrays=self._arrays)
+        return self._formula_rule(self._formula, **self._fields)
 
     def _formula_rule(self, formula: Callable[..., Any], **fields: Any) -> FormulaRule:
         """A rule with this optimizer's numbers: the attributes that the formula names."""

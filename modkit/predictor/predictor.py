@@ -103,12 +103,7 @@ class Predictor:
     ) -> Predictor:
         """A predictor from ``prefix-symbol.json`` and ``prefix-<epoch>.params``.
 
-        Args:
-            prefix: path of the files, without their endings.
-            epoch: number of the epoch.
-            input_shapes: as for the class; default the shapes of the net's own variables.
-            ctx: as for the class.
-            dtype: as for the class.
+        ``input_shapes`` are by default those of the net's own variables.
 
         Raises:
             ShapeError: neither the argument nor the net gives shapes.

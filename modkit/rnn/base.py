@@ -144,23 +144,23 @@ class BaseRNNCell(ChecksArguments):
             **kwargs: further arguments of ``func``; the cell's own shapes and layouts replace
                 those that are given.
 
-        Returns:
-            The states.
-
         Raises:
             NotReadyError: the cell is wrapped in a modifier, whose `begin_state` must be used.
         """
-        if self._modified:
-            raise NotReadyError(
-                f"{type(self).__name__}.begin_state: the cell is wrapped in a modifier such as "
-                "ZoneoutCell; call begin_state of the modifier"
-            )
+        self._check_not_modified()
         states = []
         for info in self.state_info:
             self._init_counter += 1
             name = f"{self._prefix}begin_state_{self._init_counter}"
             states.append(func(name=name, **{**kwargs, **(info or {})}))
         return states
+
+    def _check_not_modified(self) -> None:
+        if self._modified:
+            raise NotReadyError(
+                f"{type(self).__name__}.begin_state: the cell is wrapped in a modifier such as "
+                "ZoneoutCell or ResidualCell; call begin_state of the modifier"
+            )
 
     def unpack_weights(self, args: Mapping[str, NDArray]) -> Weights:
         """Split the joint parameters into a weight and a bias for each gate.

@@ -30,16 +30,7 @@ def rnn_unroll(
 ) -> tuple[Any, list[Any]]:
     """Deprecated form of ``cell.unroll``, which also creates the input variables.
 
-    Args:
-        cell: the cell.
-        length: number of steps.
-        inputs: as in ``unroll``; ``None`` for variables ``t0_data``, ``t1_data``, ...
-        begin_state: as in ``unroll``.
-        input_prefix: prefix of the names of those variables.
-        layout: as in ``unroll``.
-
-    Returns:
-        The outputs, and the final states.
+    Without ``inputs`` these are variables ``t0_data``, ``t1_data``, ..., after ``input_prefix``.
     """
     warn_caller("rnn_unroll is the old form of cell.unroll; call that")
     if inputs is None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from modkit import symbol
-from modkit.errors import NotReadyError, ParameterError
+from modkit.errors import ParameterError
 from modkit.ndarray import NDArray
 from modkit.rnn.base import (
     BaseRNNCell,
@@ -23,11 +23,7 @@ from modkit.symbol import Symbol
 
 
 class CellOfCells(BaseRNNCell):
-    """Base of composed cells; the states are the concatenated states of the inner cells.
-
-    Args:
-        params: parameters shared by the inner cells, which then must not have their own.
-    """
+    """Base of composed cells; the states are the concatenated states of the inner cells."""
 
     def __init__(self, params: RNNParams | None = None):
         super().__init__(prefix="", params=params)
@@ -59,11 +55,7 @@ class CellOfCells(BaseRNNCell):
 
     def begin_state(self, func: Callable[..., Symbol] = symbol.zeros, **kwargs: Any) -> list[Any]:
         """See `BaseRNNCell`."""
-        if self._modified:
-            raise NotReadyError(
-                f"{type(self).__name__}.begin_state: the cell is wrapped in a modifier such as "
-                "ResidualCell; call begin_state of the modifier"
-            )
+        self._check_not_modified()
         own = kwargs if func is symbol.zeros else {"func": func, **kwargs}
         return [state for cell in self._cells for state in cell.begin_state(**own)]
 

@@ -11,11 +11,7 @@ from modkit.errors import NameNotFoundError
 
 @optimizer.register
 class _AssignmentOptimizer(optimizer.Optimizer):
-    """Sets a weight to its gradient, which sums full gradients over workers.
-
-    Args:
-        kwargs: see `Optimizer`.
-    """
+    """Sets a weight to its gradient, which sums full gradients over workers."""
 
     def create_state(self, index: Any, weight: Any) -> Any:
         """None."""
