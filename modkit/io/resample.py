@@ -38,13 +38,10 @@ def chosen_interp(interp: int, before: Sequence[int] = (), after: Sequence[int] 
 
 
 def resized(image: np.ndarray, height: int, width: int, interp: int) -> np.ndarray:
-    """The image with another height and width.
+    """The image (H, W, C) with another height and width.
 
-    Args:
-        image: (H, W, C).
-        height: of the result.
-        width: of the result.
-        interp: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos; see `modkit.ops.image.taps`.
+    Codes of ``interp``: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos; see
+    `modkit.ops.image.taps`.
     """
     rows, columns, channels = image.shape
     levels = image.dtype == np.uint8
@@ -152,14 +149,9 @@ def _sampled(image: np.ndarray, down: np.ndarray, right: np.ndarray) -> np.ndarr
 
 
 def warped(image: np.ndarray, matrix: np.ndarray, height: int, width: int, fill: float) -> Any:
-    """The image under a linear map about the point (W / 2, H / 2), bilinearly; float32.
+    """The image (H, W, C) under a linear map about the point (W / 2, H / 2), bilinearly; float32.
 
-    Args:
-        image: (H, W, C).
-        matrix: (2, 2), from (x, y) of the image to those of the result.
-        height: of the result.
-        width: of the result.
-        fill: the number beyond the image's edges.
+    The matrix (2, 2) maps (x, y) of the image to those of the result; ``fill`` is beyond its edges.
     """
     y, x = np.mgrid[:height, :width].astype(np.float32)
     back = np.linalg.inv(matrix)

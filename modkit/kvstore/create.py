@@ -78,11 +78,6 @@ def create_kvstore(
 ) -> tuple[Any, bool]:
     """The store that a module uses, and whether the store runs the optimizer.
 
-    Args:
-        kvstore: a KVStore, its name, or ``None``.
-        num_device: number of contexts of the module.
-        arg_params: its parameters.
-
     Returns:
         ``None`` if there is nothing to sum: one device, and no ``dist`` in the name.
     """

@@ -43,10 +43,6 @@ def address_of(environment: Mapping[str, str], host: str | None = None) -> Addre
     SLURM, Kubernetes. So `mpirun` counts inside of a SLURM job. ``MODKIT_COORDINATOR`` replaces the
     coordinator of any of them.
 
-    Args:
-        environment: variables and their values.
-        host: the full name of this machine; by default that of the system.
-
     Raises:
         ParameterError: some variables are missing, or have values that do not fit.
     """

@@ -19,8 +19,6 @@ class PooledMetric(TracedMetric):
     A subclass defines what a pool is: ``_empty``, ``_joined`` and ``score``.
 
     Args:
-        name, output_names, label_names: see `EvalMetric`.
-        statistic: of a batch.
         average: ``"macro"``, the mean of the scores of the updates, ``"micro"``, the score of all
             samples together; or ``None`` for a metric that has the latter only.
     """

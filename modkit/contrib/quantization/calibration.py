@@ -129,8 +129,7 @@ class LayerHistogramCollector(_Collector):
 
     Args:
         num_bins: bins of a tensor's first batch.
-        include_layer: tensors to look at; ``None`` for all.
-        logger: of messages.
+        include_layer, logger: see `LayerOutputMinMaxCollector`.
     """
 
     def __init__(
@@ -193,11 +192,8 @@ def get_optimal_thresholds(
 ) -> Ranges:
     """The range of each tensor that `get_optimal_threshold` finds.
 
-    Args:
-        hist_dict: histograms by name, as of `LayerHistogramCollector`; MXNet empties it.
-        quantized_dtype: with ``"auto"`` or ``"uint8"`` ranges without negative numbers start at 0.
-        num_quantized_bins: levels of int8.
-        logger: of messages.
+    Arguments are those of `get_optimal_threshold`, with histograms by name; MXNet empties
+    ``hist_dict``. With ``"auto"`` or ``"uint8"`` ranges without negative numbers start at 0.
     """
     ranges: Ranges = {}
     for name, each in hist_dict.items():

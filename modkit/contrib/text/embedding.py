@@ -220,9 +220,7 @@ class CustomEmbedding(_TokenEmbedding):
         pretrained_file_path: the file.
         elem_delim: between the parts of a line.
         encoding: of the file.
-        init_unknown_vec: makes the vector of unknown tokens from its shape.
-        vocabulary: keep only its tokens; default all of the file.
-        **kwargs: see `Vocabulary`.
+        init_unknown_vec, vocabulary, kwargs: see `GloVe`.
 
     Raises:
         ParameterError: there is no such file.
