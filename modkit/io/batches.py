@@ -24,10 +24,8 @@ class BatchesIter(DataIter):
 
     Args:
         batches: the iterable; each epoch iterates over it anew.
-        data_names: inputs of the network.
-        label_names: its labels.
         where: the argument, for errors.
-        order: the same names in the order of a DataBatch; default as they are.
+        order: the names in the order of a DataBatch; default as they are.
 
     Raises:
         ParameterError: it has no batch, or one that is none of these.

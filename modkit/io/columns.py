@@ -28,11 +28,7 @@ def columns(
 ) -> tuple[Columns, Columns] | None:
     """Data and labels by name, of arrays; ``None`` for something else.
 
-    Args:
-        data: an array or data frame, a list or a dictionary of them, or a pair of data and label.
-        data_names: inputs of the network.
-        label_names: its labels.
-        where: the argument, for errors.
+    ``data`` is an array or data frame, a list or a dictionary of them, or a pair of data and label.
 
     Raises:
         NameNotFoundError: a dictionary has a name that the network has not, or lacks an input.

@@ -50,14 +50,8 @@ def update_params(
 ) -> None:
     """Sum gradients by a store, if there is one, and update each device's parameters.
 
-    Args:
-        param_arrays: by parameter and device.
-        grad_arrays: likewise.
-        updater: ``updater(index, gradient, parameter)``, the index being that of the parameter
-            times ``num_device`` plus that of the device.
-        num_device: number of devices.
-        kvstore: a store, or ``None``.
-        param_names: its keys; default the indices.
+    It calls ``updater(index, gradient, parameter)``; the index is that of the parameter times
+    ``num_device`` plus that of the device. Keys of the store are names, by default the indices.
     """
     for at, arrays, grads in _trained(param_arrays, grad_arrays):
         if kvstore is not None:
