@@ -82,6 +82,7 @@ class BaseModule:
         self.params_initialized = False
         self.optimizer_initialized = False
         self._fed: Sequence[Any] = ()  # the inputs of the data that `fit` was given last
+        self._batch_size = 0  # the largest that an evaluation has found since `bind`
         self._adds_up = False  # bound by fit(accumulate=)
         self._logs = True  # fit logs values
         self._symbol: Any = None
@@ -540,7 +541,8 @@ class BaseModule:
         """An iterator from data for evaluation; other values are returned unchanged."""
         if has_next(data):
             return data
-        size = self.data_shapes[0].shape[0]
+        # The last batch of an evaluation is a short one, to which the module is bound after it.
+        self._batch_size = size = max(self._batch_size, self.data_shapes[0].shape[0])
         return evaluation_source(data, self._names(), self._bound_order(), size, where)
 
     def _metric(self, given: Any) -> Any:
@@ -676,7 +678,7 @@ class BaseModule:
             return
         self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
         self._bind(data_shapes, label_shapes, force_rebind, shared_module, grad_req)
-        self.binded = True
+        self.binded, self._batch_size = True, 0
 
     def _check_bind(self, shared: Any) -> None:
         """Refuse gradients of inputs without training, and parameters of another module."""

@@ -12,7 +12,7 @@ import numpy as np
 from modkit import registry
 from modkit.contrib.text.vocab import Vocabulary
 from modkit.errors import FileFormatError, NameNotFoundError, ParameterError, nearest, warn_caller
-from modkit.files import text_lines
+from modkit.files import MissingFileError, text_lines
 from modkit.ndarray import NDArray, array, zeros
 
 Vector = Callable[..., NDArray]
@@ -238,9 +238,10 @@ class CustomEmbedding(_TokenEmbedding):
     ):
         super().__init__(**kwargs)
         path = Path(pretrained_file_path).expanduser()
-        if not path.is_file():
-            raise ParameterError(f"CustomEmbedding: pretrained_file_path: there is no file {path}")
-        self._load(path, elem_delim, init_unknown_vec, encoding, vocabulary)
+        try:
+            self._load(path, elem_delim, init_unknown_vec, encoding, vocabulary)
+        except MissingFileError as error:
+            raise ParameterError(f"CustomEmbedding: pretrained_file_path: {error}") from error
 
 
 class CompositeEmbedding(_TokenEmbedding):
