@@ -11,9 +11,9 @@ import numpy as np
 
 from modkit.context import Context, current_context
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
+from modkit.ndarray import random
 from modkit.ndarray.creation import full
 from modkit.ndarray.ndarray import NDArray, invoke, new
-from modkit.ndarray.random import _FUNCTIONS
 from modkit.ops.random.frontend import zipfian
 from modkit.ops.registry import REQUIRED, get_op
 from modkit.ops.update.frontend import adamw_functions, with_signature
@@ -104,7 +104,7 @@ def rand_zipfian(
     """
 
     def uniform(*args: Any, **kwargs: Any) -> NDArray:
-        return _FUNCTIONS["uniform"](*args, ctx=ctx, **kwargs)
+        return random.uniform(*args, ctx=ctx, **kwargs)
 
     return zipfian(
         uniform, true_classes.as_in_context(ctx or current_context()), num_sampled, range_max
