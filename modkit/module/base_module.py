@@ -653,7 +653,7 @@ class BaseModule:
         for_training: bool = True,
         inputs_need_grad: bool = False,
         force_rebind: bool = False,
-        shared_module: Any = None,
+        shared_module: BaseModule | None = None,
         grad_req: GradReq = "write",
     ) -> None:
         """Make the arrays for inputs of these shapes.
