@@ -31,7 +31,7 @@ def _merge_all(first: Types, second: Sequence[str | None], names: Sequence[str])
     return tuple(merge(a, b, n) for a, b, n in zip(first, second, names, strict=True))
 
 
-@functools.lru_cache(maxsize=65536)
+@functools.lru_cache(maxsize=8192)  # keys hold the bodies of loops: a few KB each
 def refine(op: Op, params: Params, ins: Types, outs: Types) -> tuple[Types, Types]:
     """All element types of a node that follow from the known ones, ``ins`` and ``outs``.
 

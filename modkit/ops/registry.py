@@ -362,7 +362,7 @@ Params = tuple[tuple[str, Any], ...]
 """Parsed parameters as a hashable."""
 
 
-@functools.lru_cache(maxsize=16384)
+@functools.lru_cache(maxsize=4096)
 def as_mapping(params: Params) -> Mapping[str, Any]:
     """Parameters by name, for inference only: cached by equality, 0.0 is -0.0. Do not change it."""
     return dict(params)

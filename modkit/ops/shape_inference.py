@@ -36,7 +36,7 @@ def merge_all(
     return tuple(merge(n, a, b) for a, b, n in zip(first, second, names, strict=True))
 
 
-@functools.lru_cache(maxsize=65536)
+@functools.lru_cache(maxsize=8192)  # keys hold the bodies of loops: a few KB each
 def refine(
     op: Op, params: Params, ins: tuple[Sizes, ...], outs: tuple[Sizes, ...]
 ) -> tuple[tuple[Sizes, ...], tuple[Sizes, ...]]:
@@ -221,7 +221,7 @@ def _solve(
     return 0
 
 
-@functools.lru_cache(maxsize=65536)
+@functools.lru_cache(maxsize=8192)
 def _evaluate(op: Op, params: Params, ins: tuple[Shape, ...]) -> tuple[Shape, ...]:
     """Output shapes for complete input shapes, by tracing the operator.
 
