@@ -88,7 +88,7 @@ class _Binary(PooledMetric):
     """Base of metrics computed from the counts (tp, fp, fn, tn) of class 1 against the rest."""
 
     def __init__(self, name: str, output_names: Names, label_names: Names, average: Average):
-        super().__init__(name, output_names, label_names, BinaryCounts(), average)
+        super().__init__(name, output_names, label_names, BinaryCounts(), average=average)
 
     def _empty(self) -> np.ndarray:
         return np.zeros(4)

@@ -19,8 +19,8 @@ class PooledMetric(TracedMetric):
     A subclass defines what a pool is: ``_empty``, ``_joined`` and ``score``.
 
     Args:
-        average: ``"macro"``, the mean of the scores of the updates, ``"micro"``, the score of all
-            samples together; or ``None`` for a metric that has the latter only.
+        **options: ``average``: ``"macro"``, the mean of the scores of the updates, or ``"micro"``,
+            the score of all samples together; absent for a metric that has the latter only.
     """
 
     def __init__(
@@ -29,12 +29,12 @@ class PooledMetric(TracedMetric):
         output_names: Names,
         label_names: Names,
         statistic: Statistic,
-        average: Average | None = None,
+        **options: Any,
     ):
-        if average not in ("macro", "micro", None):
+        self.average = average = options.get("average", "micro")
+        if average not in ("macro", "micro"):
             raise ParameterError(f"average: got {average!r}, expected 'macro' or 'micro'")
-        self.average = average
-        kept = {"average": average} if average == "micro" else {}
+        kept = options if average == "micro" else {}
         super().__init__(name, output_names, label_names, statistic, **kept)
 
     def _empty(self) -> Any:
@@ -59,11 +59,15 @@ class PooledMetric(TracedMetric):
         super().reset_local()
         self._pools[0] = self._empty()
 
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """See `EvalMetric.load_state_dict`."""
+        super().load_state_dict(_read(state))
+
     def merge(self, state: Mapping[str, Any]) -> None:
         """See `EvalMetric.merge`."""
         super().merge(state)
-        if self.average != "macro":
-            self._pool(*rebuilt(state["_pools"], self._pools), count=0)
+        if self.average == "micro":
+            self._pool(*rebuilt(_read(state)["_pools"], self._pools), count=0)
 
     def _add_pool(self, pool: Any, count: int) -> None:
         """Add the samples of an update, which are ``count`` instances in the pools."""
@@ -77,3 +81,10 @@ class PooledMetric(TracedMetric):
         for totals, pool in zip((self._local, self._global), self._pools, strict=True):
             totals.count += count
             totals.total = self.score(pool) * totals.count
+
+
+def _read(state: Mapping[str, Any]) -> dict[str, Any]:
+    """A state; checkpoints may have its pools under the names of a metric's kind of pool."""
+    names = dict.fromkeys(("_counts", "_matrices", "_pooled"), "_pools")
+    read = {names.get(name, name): value for name, value in state.items()}
+    return {**read, "_pools": list(read["_pools"])} if "_pools" in read else read

@@ -131,7 +131,7 @@ class PearsonCorrelation(PooledMetric):
         label_names: Names = None,
         average: Average = "macro",
     ):
-        super().__init__(name, output_names, label_names, PairMoments(), average)
+        super().__init__(name, output_names, label_names, PairMoments(), average=average)
 
     def _empty(self) -> _Pooled:
         return _Pooled()

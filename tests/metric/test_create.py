@@ -98,6 +98,7 @@ MISTAKES = [
     ("bad argument", lambda: mm.create("acc", tok=1), TypeError, "tok"),
     ("top 1", lambda: mm.TopKAccuracy(1), ValueError, "use Accuracy"),
     ("average", lambda: mm.F1(average="weighted"), ValueError, "'macro' or 'micro'"),
+    ("no average", lambda: mm.MCC(average=None), ValueError, "'macro' or 'micro'"),
     ("no such metric", lambda: mm.create(["acc"]).get_metric(3), ValueError, "out of range"),
     ("config of a function", lambda: mm.create(feval).get_config(), NotImplementedError, "feval"),
     ("no update", lambda: mm.EvalMetric("x").update([], []), NotImplementedError, "update"),

@@ -238,6 +238,31 @@ def test_a_micro_pearson_is_that_of_all_samples():
     assert metric.get()[1] == pytest.approx(np.corrcoef(*pairs[1])[0, 1], rel=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: modkit.metric.F1(average="micro"), "_counts"),
+        (modkit.metric.PCC, "_matrices"),
+        (lambda: modkit.metric.PearsonCorrelation(average="micro"), "_pooled"),
+    ],
+)
+def test_states_name_pools_by_kind(make, name):
+    label = np.array([1, 0, 1, 0], np.float32)
+    pred = label + np.array([0, 1, 0, 0], np.float32)
+    pred = pred if name == "_pooled" else np.eye(3, dtype=np.float32)[pred.astype(int)]
+    whole, read, merged = make(), make(), make()
+    whole.update([label], [pred])
+    state = whole.state_dict()
+    state[name] = np.array(state.pop("_pools")) if name != "_pooled" else state.pop("_pools")
+    read.load_state_dict(state)
+    merged.merge(state)
+    for metric in (whole, read, merged):
+        metric.update([label[:2]], [pred[:2]])
+    assert read.get() == merged.get() == whole.get()
+    read.reset_local()
+    assert read.get_global() == whole.get_global()
+
+
 def test_double_precision_is_kept():
     label, pred = np.array([1.0, 1.0]), np.array([1 + 1e-12, 1 + 3e-12])
     metric = modkit.metric.MAE()
