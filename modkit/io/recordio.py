@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import struct
-import threading
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 
+from modkit import fork
 from modkit.errors import (
     FileFormatError,
     NameNotFoundError,
@@ -91,7 +91,7 @@ class MXRecordIO:
         self.writable = flag == "w"
         self.pid: int | None = None
         self._file: BinaryIO | None = None
-        self._turn = threading.RLock()  # held while a record is read, or its place noted
+        self._turn = fork.lock()  # held while a record is read, or its place noted
         self.open()
 
     def open(self) -> None:
@@ -104,7 +104,6 @@ class MXRecordIO:
         with self._access():
             self._file = Path(self.uri).open(self.flag + "b", buffering)  # noqa: SIM115 - close()
         self._size = os.fstat(self._file.fileno()).st_size  # the limit of offsets of a reader
-        self._turn = threading.RLock()  # after a fork a thread of the parent may hold the old one
         self.pid = os.getpid()
         if self.writable:
             _WRITERS.add(self)
@@ -145,7 +144,7 @@ class MXRecordIO:
         return {**self.__dict__, "_file": None, "_turn": None, "pid": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _turn=threading.RLock())
+        self.__dict__.update(state, _turn=fork.lock())
         if self.is_open:
             self.open()
 
@@ -407,7 +406,8 @@ class MXIndexedRecordIO(MXRecordIO):
             NameNotFoundError: there is no such key; a ``KeyError``.
             FileFormatError: its offset lies outside the file.
         """
-        self._reset_after_fork()
+        if self.is_open and not self.writable:
+            self._check_pid(allow_reset=True)
         file = self._handle("r", "seek")
         place = self.idx.get(idx)
         if place is None:
@@ -422,17 +422,12 @@ class MXIndexedRecordIO(MXRecordIO):
             )
         file.seek(place)
 
-    def _reset_after_fork(self) -> None:
-        if self.is_open and not self.writable:
-            self._check_pid(allow_reset=True)
-
     def tell(self) -> int:
         """The offset of the next record to be written."""
         return self._handle("w", "tell").tell()
 
     def read_idx(self, idx: Any) -> bytes | None:
         """The record of key ``idx``."""
-        self._reset_after_fork()
         with self._turn:
             self.seek(idx)
             return self.read()
