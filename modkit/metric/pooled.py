@@ -85,6 +85,6 @@ class PooledMetric(TracedMetric):
 
 def _read(state: Mapping[str, Any]) -> dict[str, Any]:
     """A state; checkpoints may have its pools under the names of a metric's kind of pool."""
-    names = dict.fromkeys(("_counts", "_matrices", "_pooled"), "_pools")
+    names: Mapping[str, str] = dict.fromkeys(("_counts", "_matrices", "_pooled"), "_pools")
     read = {names.get(name, name): value for name, value in state.items()}
     return {**read, "_pools": list(read["_pools"])} if "_pools" in read else read
