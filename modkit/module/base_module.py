@@ -676,8 +676,13 @@ class BaseModule:
         if self.binded and not force_rebind:
             self.logger.warning("Already bound, ignoring bind()")
             return
+        before = self.for_training, self.inputs_need_grad
         self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
-        self._bind(data_shapes, label_shapes, force_rebind, shared_module, grad_req)
+        try:
+            self._bind(data_shapes, label_shapes, force_rebind, shared_module, grad_req)
+        except BaseException:  # the module may still be bound as before
+            self.for_training, self.inputs_need_grad = before
+            raise
         self.binded, self._batch_size = True, 0
 
     def _check_bind(self, shared: Any) -> None:

@@ -217,7 +217,8 @@ def test_buckets_are_bound_again():
         module.update()
     before, optimizer = values(module), module._curr_module._optimizer
     with pytest.raises(mx.base.MXNetError, match="data"):
-        module.bind([("data", (6,))], [("softmax_label", (6,))], force_rebind=True)
+        module.bind([("data", (6,))], [("softmax_label", (6,))], False, force_rebind=True)
+    assert module.for_training
     assert_same(values(module), before)
     wide = [mx.io.DataDesc("data", (3, 4, 5))]
     module.bind(wide, [mx.io.DataDesc("softmax_label", (3,))], force_rebind=True)
