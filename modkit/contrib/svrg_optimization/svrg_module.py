@@ -124,8 +124,8 @@ class SVRGModule(Module):
 
     def _accumulate_kvstore(self, key: str, value: Sequence[NDArray]) -> None:
         """Keep the sum of full gradients of one parameter, each context an equal share of it."""
-        share = sum((v.as_in_context(value[0].context) for v in value[1:]), value[0])
-        share /= self._ctx_len
+        total = sum((v.as_in_context(value[0].context) for v in value[1:]), value[0])
+        share = total / self._ctx_len
         self._param_dict = self._param_dict or [{} for _ in self._context]
         for context, kept in zip(self._context, self._param_dict, strict=True):
             kept[key] = share.copyto(context)
