@@ -10,7 +10,6 @@ import contextlib
 import gzip
 import json
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -19,6 +18,7 @@ from typing import Any, Self
 
 import jax
 
+from modkit import fork
 from modkit.errors import NotSupportedError, ParameterError, not_taken
 from modkit.files import FileAccessError, atomic_write, named_errors
 from modkit.lazy import dir_of
@@ -36,7 +36,7 @@ _folder = "profile"
 _running = False
 _times_ms: dict[str, dict[str, tuple[int, float, float, float]]] = {}
 """Number, sum, least and largest of the durations, by section of the table and by name."""
-_lock = threading.RLock()
+_lock = fork.lock()
 """Held while the state or the durations change."""
 _aggregates = _imperative = False
 """Whether programs are timed while the profiler runs, and whether eager operators are too."""
