@@ -82,7 +82,6 @@ class BaseModule:
         self.params_initialized = False
         self.optimizer_initialized = False
         self._fed: Sequence[Any] = ()  # the inputs of the data that `fit` was given last
-        self._batch_size = 0  # the largest that an evaluation has found since `bind`
         self._adds_up = False  # bound by fit(accumulate=)
         self._logs = True  # fit logs values
         self._symbol: Any = None
@@ -541,9 +540,13 @@ class BaseModule:
         """An iterator from data for evaluation; other values are returned unchanged."""
         if has_next(data):
             return data
-        # The last batch of an evaluation is a short one, to which the module is bound after it.
-        self._batch_size = size = max(self._batch_size, self.data_shapes[0].shape[0])
-        return evaluation_source(data, self._names(), self._bound_order(), size, where)
+        return evaluation_source(
+            data, self._names(), self._bound_order(), self._bound_size(), where
+        )
+
+    def _bound_size(self) -> int:
+        """The batch size of `bind`; a batch of other shapes, as a short last one, leaves it."""
+        return self.data_shapes[0].shape[0]
 
     def _metric(self, given: Any) -> Any:
         """A metric, of all labels but the weights of samples."""
@@ -683,7 +686,7 @@ class BaseModule:
         except BaseException:  # the module may still be bound as before
             self.for_training, self.inputs_need_grad = before
             raise
-        self.binded, self._batch_size = True, 0
+        self.binded = True
 
     def _check_bind(self, shared: Any) -> None:
         """Refuse gradients of inputs without training, and parameters of another module."""

@@ -259,6 +259,9 @@ class BucketingModule(BaseModule):
         else:
             self._default._average_states()
 
+    def _bound_size(self) -> int:
+        return self._present._bound_size()
+
     def _names(self) -> tuple[list[str], list[str]]:
         return self._default._names()
 

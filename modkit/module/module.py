@@ -382,6 +382,9 @@ class Module(BaseModule):
         self._label_shapes = labels or None
         self._bound_for = [*data, *labels]
 
+    def _bound_size(self) -> int:
+        return self._bound_for[0].shape[0]
+
     def _bound_order(self) -> tuple[list[str], list[str]]:
         """See `BaseModule._bound_order`; labels without which it is bound come last."""
         if not self.binded:

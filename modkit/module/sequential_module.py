@@ -129,6 +129,9 @@ class SequentialModule(BaseModule):
             names = {**(given.arg_params or {}), **(given.aux_params or {})}
             warn_of_extra([n for n in names if n not in seen])
 
+    def _bound_size(self) -> int:
+        return self._first()._bound_size()
+
     def _bind(
         self, data: InputShapes, labels: InputShapes | None, rebind: bool, shared: Any, req: GradReq
     ) -> None:

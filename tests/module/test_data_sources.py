@@ -114,6 +114,9 @@ def test_a_short_last_batch_leaves_the_size_of_later_ones(monkeypatch):
     module.predict({"data": X})
     module.predict({"data": X})
     assert sizes == [8, 8, 4] * 2
+    module.reshape([("data", (5, *X.shape[1:]))], [("softmax_label", (5,))])
+    module.predict({"data": X})
+    assert sizes[6:] == [5] * 4
 
 
 def test_the_last_samples_are_for_validation():
