@@ -140,7 +140,7 @@ class MXDataIter(DataIter):
             FileFormatError: a sample cannot be read; again at each call until `reset`.
         """
         if self._failure is not None:  # the generator has ended, but not the epoch
-            raise self._failure
+            raise self._failure.with_traceback(None)  # whose frames hold arrays
         if self._rows is None:
             self._begin, self._taken = self._place(), 0
             self._rows = self._epoch()

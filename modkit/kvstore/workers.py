@@ -11,7 +11,6 @@ import os
 import pickle
 import socket
 import sys
-import threading
 import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any
@@ -21,6 +20,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import modkit
+from modkit import fork
 from modkit.errors import DistributedError, ModkitError, NotReadyError, ParameterError
 from modkit.kvstore.failure_detection import WorkerWatch, end_process
 from modkit.kvstore.launchers import COORDINATOR, SIZE, Address, address_of
@@ -124,7 +124,7 @@ class Workers:
 
 
 _made: list[Workers] = []
-_lock = threading.Lock()
+_lock = fork.lock()
 
 
 def connect() -> Workers:

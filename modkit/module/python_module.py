@@ -7,13 +7,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError
+from modkit.initializer import Initializer, Uniform
 from modkit.io import DataDesc
 from modkit.io.base import descriptions
+from modkit.kvstore.base import KVStoreBase
 from modkit.metric import EvalMetric
 from modkit.module.base_module import BaseModule
-from modkit.module.typing import GradReq, InputShapes, OutGrads
+from modkit.module.parameters import Params
+from modkit.module.typing import GradReq, InputShapes, OptimizerParams, OutGrads
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray, array
+from modkit.optimizer import Optimizer
 
 
 class PythonModule(BaseModule):
@@ -70,11 +74,26 @@ class PythonModule(BaseModule):
         """Two empty dictionaries."""
         return {}, {}
 
-    def init_params(self, *args: Any, **kwargs: Any) -> None:
+    def init_params(
+        self,
+        initializer: Initializer | str | None = Uniform(0.01),  # noqa: B008 - holds no state
+        arg_params: Params | None = None,
+        aux_params: Params | None = None,
+        allow_missing: bool = False,
+        force_init: bool = False,
+        allow_extra: bool = False,
+    ) -> None:
         """Mark the module as initialized; without parameters the arguments have no effect."""
         self.params_initialized = True
 
-    def init_optimizer(self, *args: Any, **kwargs: Any) -> None:
+    def init_optimizer(
+        self,
+        kvstore: KVStoreBase | str | None = "local",
+        optimizer: Optimizer | str = "sgd",
+        optimizer_params: OptimizerParams = (("learning_rate", 0.01),),
+        force_init: bool = False,
+        shard_optimizer_states: bool = False,
+    ) -> None:
         """Mark the optimizer as initialized: without parameters the arguments have no effect."""
         self.optimizer_initialized = True
 

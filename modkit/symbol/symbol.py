@@ -25,7 +25,7 @@ from modkit.symbol.debug_str import describe
 from modkit.symbol.drawing import svg
 from modkit.symbol.fluent import Fluent
 from modkit.symbol.graph import Entry, Graph, Node, entry_name, parsed, rewrite, visible_entries
-from modkit.symbol.infer_shape import Inferred, infer_shape, infer_type
+from modkit.symbol.infer_arguments import Inferred, infer_shape, infer_type
 from modkit.symbol.json import dumps, loads
 
 if TYPE_CHECKING:
