@@ -15,26 +15,26 @@ from typing import Any
 import jax
 
 from modkit.interpreter.reverse import own_trace, recorded_vjp
-from modkit.interpreter.tracing import Lister, Listing, jaxpr_for_numpy, within
+from modkit.interpreter.tracing import Lister, Listing, Literal, jaxpr_for_numpy, within
 
 Function = Callable[[Sequence[Any]], Any]
 """A pure function of a list of arrays."""
 
 
-def shared(fn: Function, key: Callable[[], Hashable], arrays: Sequence[Any]) -> Any:
+def shared(fn: Function, make_key: Callable[[], Hashable], arrays: Sequence[Any]) -> Any:
     """The results of a function; in a trace for NumPy by a listing that other traces share.
 
     Args:
         fn: the function, which reads no other value of a trace.
-        key: makes what is equal for equal functions; read in traces for NumPy. Functions whose key
-            is not hashable are not shared.
+        make_key: makes what is equal for equal functions; called in traces for NumPy. Functions
+            whose key is not hashable are not shared.
         arrays: its arguments.
     """
     trace = own_trace()
     if trace is None:
         return fn(arrays)
     try:
-        traces = _traces_of(key(), _is_x64(jax.config), tuple(map(jax.typeof, arrays)))
+        traces = _traces_of(make_key(), _is_x64(jax.config), tuple(map(jax.typeof, arrays)))
     except TypeError:
         return fn(arrays)
     if isinstance(trace, Lister):
@@ -46,7 +46,7 @@ def shared(fn: Function, key: Callable[[], Hashable], arrays: Sequence[Any]) -> 
         return fn(arrays)  # derivatives of higher order are those of JAX's primitives
     with within(parent):
         if not moving:
-            return shared(fn, key, values)
+            return shared(fn, make_key, values)
         derivative = traces.derivative(fn, moving)
         made, pull = derivative.called(values)
     made, shown = jax.tree.flatten(made)
@@ -80,7 +80,9 @@ class Called:
     def _computed(self) -> Listing:
         """Its results once each, without arguments and known values."""
         inputs = set(self.listing.invars)
-        computed = (v for v in self.listing.outvars if not hasattr(v, "val") and v not in inputs)
+        computed = (
+            v for v in self.listing.outvars if not isinstance(v, Literal) and v not in inputs
+        )
         return self.listing._replace(outvars=tuple(dict.fromkeys(computed)))
 
     def called(self, arrays: Sequence[Any]) -> Any:
@@ -91,7 +93,7 @@ class Called:
         values: dict[Any, Any] = dict(zip(listing.invars, arrays, strict=True))
         values.update(zip(listing.outvars, made, strict=True))
         return self.layout.unflatten(
-            [v.val if hasattr(v, "val") else values[v] for v in self.listing.outvars]
+            [v.val if isinstance(v, Literal) else values[v] for v in self.listing.outvars]
         )
 
 
