@@ -215,8 +215,10 @@ class PCC(PooledMetric):
         return np.zeros((2, 2))
 
     def _joined(self, pool: np.ndarray, other: np.ndarray) -> Any:
-        size = max(len(pool), len(other))
-        return sum(np.pad(each, (0, size - len(each))) for each in (pool, other))
+        small, large = sorted((pool, other), key=len)
+        joined = large.copy()
+        joined[: len(small), : len(small)] += small
+        return joined
 
     def _fold(self, update: Sequence[Any]) -> None:
         matrices = (self._matrix(each.label, each.pred) for each in update)
