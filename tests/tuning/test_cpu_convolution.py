@@ -247,11 +247,7 @@ def test_a_large_kernel_for_each_channel():
 
 @pytest.mark.parametrize("moves", FEW)
 def test_many_filters_of_each_channel(moves):
-    """A matrix product for each channel, in which they are a side."""
-    shapes = (3, 9, 10, 2), (32, 3, 2, 1)
-    _compare(*shapes, moves, 2)
-    form = jax.jit(lambda x, w: convolve_last(x, w, moves, 2))
-    assert form.lower(*_arrays(*shapes)).as_text().count("stablehlo.dot_general") == 1
+    _compare((3, 9, 10, 2), (32, 3, 2, 1), moves, 2)
 
 
 @pytest.mark.parametrize("groups", [1, 3, 6])

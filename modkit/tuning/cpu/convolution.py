@@ -22,11 +22,8 @@ from modkit.ops.nn.convolution import Moves, Pads
 from modkit.ops.nn.layout import spatial_axes
 from modkit.ops.own_gradient import gradient_of
 from modkit.tuning.cpu.conv_matmul import FEW, convolve_ungrouped, pointwise
-from modkit.tuning.cpu.conv_slices import depthwise, pad, views
+from modkit.tuning.cpu.conv_slices import depthwise
 from modkit.tuning.cpu.platforms import Form
-
-_MANY_TIMES = 16
-"""Least number of filters a channel for a matrix product of each channel."""
 
 _MOST_TAPS = 64
 """Largest number of kernel taps of a depthwise convolution by slices."""
@@ -99,24 +96,8 @@ def _with_channels(array: jax.Array, axis: int) -> jax.Array:
 def _channel_by_channel(data: jax.Array, weight: jax.Array, moves: Moves) -> jax.Array:
     """As many groups as channels: one multiplication for each tap."""
     times = weight.shape[0] // data.shape[-1]
-    if times >= _MANY_TIMES and data.dtype == accumulator(data):
-        return _by_products(data, weight, moves)
     kernel = jnp.transpose(weight[..., 0], (1, 2, 0))
     return depthwise(jnp.repeat(data, times, -1) if times > 1 else data, kernel, moves)
-
-
-def _by_products(data: jax.Array, weight: jax.Array, moves: Moves) -> jax.Array:
-    """A matrix product for each channel: the taps of every position with those of its filters."""
-    samples, channels, kernel = len(data), data.shape[-1], weight.shape[1:3]
-    counts = moves.counts(data.shape[1:3], kernel)
-    slices = views(pad(data, moves.pads), kernel, moves, counts)
-    patches = lax.optimization_barrier(jnp.stack(slices, -1))
-    filters = weight.reshape(channels, -1, math.prod(kernel))
-    products = lax.dot_general(
-        patches.reshape(-1, channels, filters.shape[-1]), filters, (((2,), (2,)), ((1,), (0,)))
-    )
-    made = jnp.moveaxis(products, 0, 1).reshape(samples, *counts, len(weight))
-    return lax.optimization_barrier(made)
 
 
 def _by_group(data: jax.Array, weight: jax.Array, moves: Moves, groups: int) -> jax.Array:
