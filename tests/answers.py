@@ -17,8 +17,8 @@ from pathlib import Path
 from unittest import mock
 
 from modkit.errors import MXNetError
-from modkit.io import images
-from modkit.io.images import open_image
+from modkit.io import image_decoding
+from modkit.io.image_decoding import open_image
 from tests.readers import READERS
 
 MOST_SECONDS = 10  # of the reader's own thread: a second is meant, and machines are busy
@@ -91,7 +91,7 @@ def ask(reader, path, *, measure=False):
 
     _seen = []
     try:
-        with mock.patch.object(images, "open_image", opened):
+        with mock.patch.object(image_decoding, "open_image", opened):
             reader.read(path)
     except MXNetError as raised:
         error = raised

@@ -19,7 +19,7 @@ from modkit.artefacts.npz import read_npy
 from modkit.commands.preprocessing import Preparation, read_picture
 from modkit.errors import FileFormatError
 from modkit.files import parse_file
-from modkit.io.images import decoded
+from modkit.io.image_decoding import decoded
 from modkit.io.mnist import read_idx
 from modkit.ndarray.files import open_params
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from modkit.errors import FileFormatError, ParameterError
 from modkit.files import FileWindow
-from modkit.io.images import check_scaled, decoded, pillow
+from modkit.io.image_decoding import check_scaled, decoded, pillow
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from modkit.image.functions import (
     random_size_crop,
     resize_short,
 )
-from modkit.io.image_changes import EIGENVALUES, EIGENVECTORS
+from modkit.io.image_augmentation import EIGENVALUES, EIGENVECTORS
 from modkit.io.resample import chosen_interp
 from modkit.ndarray import NDArray, array, dot, flip
 

@@ -20,7 +20,7 @@ from modkit.image.augmenters import (
     colour_augmenters,
 )
 from modkit.image.functions import copyMakeBorder, fixed_crop
-from modkit.io.detection_changes import areas, relative
+from modkit.io.detection_augmentation import areas, relative
 from modkit.ndarray import NDArray, flip
 
 Pair = tuple[NDArray, np.ndarray]

@@ -13,7 +13,7 @@ import numpy as np
 
 from modkit import files
 from modkit.errors import DTypeError, FileFormatError, ParameterError, ShapeError, warn_caller
-from modkit.io.images import decoded
+from modkit.io.image_decoding import decoded
 from modkit.io.resample import as_dtype, bordered, chosen_interp, resized, rotated
 from modkit.ndarray import NDArray, array
 

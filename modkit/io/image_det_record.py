@@ -10,16 +10,16 @@ import numpy as np
 
 from modkit.constructors import check_arguments
 from modkit.errors import FileFormatError, NotSupportedError, ParameterError
-from modkit.io import detection_changes, record_images, resample
-from modkit.io.detection_changes import DetectionChanges
+from modkit.io import detection_augmentation, image_record_base, resample
+from modkit.io.detection_augmentation import DetectionAugmentation
 from modkit.io.image_record import labels_of, resized
+from modkit.io.image_record_base import ImageRecordBase, image_shape, pixels, read_options
 from modkit.io.packing import IRHeader, box_label, unpack
-from modkit.io.record_images import RecordImages
 from modkit.io.recordio import MXRecordIO
 
 _OPTIONS: dict[str, tuple[Any, Any]] = {
-    **record_images.OPTIONS,
-    **detection_changes.OPTIONS,
+    **image_record_base.OPTIONS,
+    **detection_augmentation.OPTIONS,
     "path_imglist": (str, ""),
     "label_width": (int, -1),
     "label_pad_width": (int, 0),
@@ -45,7 +45,7 @@ _HEAD = 4
 
 
 @check_arguments
-class ImageDetRecordIter(RecordImages):
+class ImageDetRecordIter(ImageRecordBase):
     """Batches of images and their boxes from a RecordIO file, resized to one size.
 
     A label in the file is ``[header width, box width, (rest of the header,) box, box, ...]``, each
@@ -124,9 +124,9 @@ class ImageDetRecordIter(RecordImages):
         **options: Any,
     ):
         given = _read_options(options)
-        self._shape = record_images.image_shape("ImageDetRecordIter", data_shape)
-        self._changes = DetectionChanges(given)
-        self._draws_more = self._changes.any
+        self._shape = image_shape("ImageDetRecordIter", data_shape)
+        self._augmentation = DetectionAugmentation(given)
+        self._draws_more = self._augmentation.any
         super().__init__(path_imgrec, batch_size, (data_name, label_name), given, given["seed"])
         self._given = given
         self._labels = labels_of(given["path_imglist"])
@@ -163,9 +163,9 @@ class ImageDetRecordIter(RecordImages):
     ) -> tuple[np.ndarray, np.ndarray]:
         header, data = unpack(record)
         head, boxes = box_label(self._label(header))
-        image = self._shorter_edge(record_images.pixels(data, self._shape[0]))
+        image = self._shorter_edge(pixels(data, self._shape[0]))
         if seed is not None:
-            image, boxes = self._changes(image, boxes, np.random.default_rng(seed))
+            image, boxes = self._augmentation(image, boxes, np.random.default_rng(seed))
         image = self._resized(image)
         height, width, channels = image.shape
         if draws[2] < self._given["rand_mirror_prob"]:
@@ -215,4 +215,4 @@ def _read_options(given: Mapping[str, Any]) -> dict[str, Any]:
             raise NotSupportedError(
                 f"ImageDetRecordIter: {name}: got {given[name]!r}, only {default!r} is supported"
             )
-    return record_images.read_options("ImageDetRecordIter", given, _OPTIONS, (*_REFUSED, *_INERT))
+    return read_options("ImageDetRecordIter", given, _OPTIONS, (*_REFUSED, *_INERT))

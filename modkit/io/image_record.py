@@ -12,11 +12,11 @@ import numpy as np
 from modkit.constructors import check_arguments
 from modkit.errors import FileFormatError, NotSupportedError, ShapeError
 from modkit.files import text_lines
-from modkit.io import image_changes, record_images, resample
-from modkit.io.image_changes import Changes
-from modkit.io.images import check_scaled
+from modkit.io import image_augmentation, image_record_base, resample
+from modkit.io.image_augmentation import ImageAugmentation
+from modkit.io.image_decoding import check_scaled
+from modkit.io.image_record_base import ImageRecordBase, image_shape, pixels, read_options
 from modkit.io.packing import unpack
-from modkit.io.record_images import RecordImages
 from modkit.ndarray.files import load
 
 _OPTIONS: dict[str, tuple[Any, Any]] = {
@@ -33,8 +33,8 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "dtype": (Literal["float32", "uint8", "int8"] | None, "float32"),
     "path_imglist": (str, ""),
     "mean_img": (str, ""),
-    **record_images.OPTIONS,
-    **image_changes.OPTIONS,
+    **image_record_base.OPTIONS,
+    **image_augmentation.OPTIONS,
 }
 """Parameters with their types and defaults."""
 
@@ -43,7 +43,7 @@ _INERT = ("aug_seq", "shuffle_chunk_size", "shuffle_chunk_seed", "device_id", "m
 
 
 @dataclass(frozen=True)
-class Look:
+class Preprocessing:
     """Preprocessing of each image; channels in the order red, green, blue."""
 
     shape: tuple[int, int, int]
@@ -55,7 +55,7 @@ class Look:
     std: tuple[float, ...]
     scale: float
     mean_img: np.ndarray | None
-    changes: Changes
+    augmentation: ImageAugmentation
 
     def __call__(self, image: np.ndarray, draws: np.ndarray, seed: int | None) -> np.ndarray:
         """An image of a batch: cropped, mirrored, and scaled.
@@ -71,11 +71,11 @@ class Look:
             returns: (C, height, width).
         """
         if self.resize > 0:
-            image = resized(image, self.resize, self.changes.interp)
+            image = resized(image, self.resize, self.augmentation.interp)
         _, height, width = self.shape
         more = None if seed is None else np.random.default_rng(seed)
         if more is not None:
-            image = self.changes.shaped(image, height, width, more)
+            image = self.augmentation.shaped(image, height, width, more)
         spare = image.shape[0] - height, image.shape[1] - width
         if min(spare) < 0:
             raise ShapeError(
@@ -90,8 +90,8 @@ class Look:
             image = image[:, ::-1]
         contrast, light = 1.0, 0.0
         if more is not None:
-            image = self.changes.coloured(image, more)
-            contrast, light = self.changes.exposure(more)
+            image = self.augmentation.coloured(image, more)
+            contrast, light = self.augmentation.exposure(more)
         return self._scaled(image, contrast, light)
 
     def _scaled(self, image: np.ndarray, contrast: float, light: float) -> np.ndarray:
@@ -132,7 +132,7 @@ def resized(
 
 
 @check_arguments
-class ImageRecordIter(RecordImages):
+class ImageRecordIter(ImageRecordBase):
     """Batches of images and labels from a RecordIO file, cropped to one size and scaled.
 
     A pixel becomes ``(contrast * pixel + light - mean) * scale / std``.
@@ -203,19 +203,21 @@ class ImageRecordIter(RecordImages):
         **options: Any,
     ):
         given = _read_options(options)
-        shape = record_images.image_shape("ImageRecordIter", data_shape)
+        shape = image_shape("ImageRecordIter", data_shape)
         seed_aug = given["seed"] if given["seed_aug"] is None else given["seed_aug"]
         super().__init__(path_imgrec, batch_size, (data_name, label_name), given, seed_aug)
-        self._look = Look(
+        self._preprocessing = Preprocessing(
             shape=shape,
             mean=tuple(given[f"mean_{c}"] for c in "rgb"),
             std=tuple(given[f"std_{c}"] for c in "rgb"),
             mean_img=_mean_image(given["mean_img"], shape),
-            changes=Changes({n: given[n] for n in image_changes.OPTIONS}, given["rand_crop"]),
+            augmentation=ImageAugmentation(
+                {n: given[n] for n in image_augmentation.OPTIONS}, given["rand_crop"]
+            ),
             **{n: given[n] for n in ("resize", "rand_crop", "rand_mirror", "mirror", "scale")},
         )
         self._labels = labels_of(given["path_imglist"])
-        self._draws_more = self._look.changes.any
+        self._draws_more = self._preprocessing.augmentation.any
         self._dtype = np.dtype(given["dtype"] or "float32")
         self._label_width = given["label_width"]
         label_shape = () if self._label_width == 1 else (self._label_width,)
@@ -231,8 +233,9 @@ class ImageRecordIter(RecordImages):
                 f"an image has a label of length {len(label)}, but label_width is "
                 f"{self._label_width}"
             )
-        image = record_images.pixels(data, self._look.shape[0])
-        return self._look(image, draws, seed), label[0] if self._label_width == 1 else label
+        image = pixels(data, self._preprocessing.shape[0])
+        made = self._preprocessing(image, draws, seed)
+        return made, label[0] if self._label_width == 1 else label
 
 
 class ImageRecordUInt8Iter(ImageRecordIter):
@@ -293,4 +296,4 @@ def _read_options(given: dict[str, Any]) -> dict[str, Any]:
             f"ImageRecordIter: aug_seq: got {given['aug_seq']!r}, expected 'aug_default', the only "
             "sequence there is; mx.image.ImageIter takes augmenters of your own"
         )
-    return record_images.read_options("ImageRecordIter", given, _OPTIONS, _INERT)
+    return read_options("ImageRecordIter", given, _OPTIONS, _INERT)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from modkit.errors import DTypeError, FileFormatError, ParameterError
-from modkit.io.images import decode_image, pillow, swapped
+from modkit.io.image_decoding import decode_image, pillow, swapped
 
 IRHeader = namedtuple("IRHeader", ["flag", "label", "id", "id2"])
 """The header of a record.

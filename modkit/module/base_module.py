@@ -32,7 +32,7 @@ from modkit.initializer import Initializer, Uniform
 from modkit.io import DataBatch
 from modkit.io.base import seed_all
 from modkit.io.columns import WEIGHT
-from modkit.io.sources import evaluation_source, has_next, training_sources
+from modkit.io.data_adapters import evaluation_source, has_next, training_sources
 from modkit.kvstore.base import KVStoreBase
 from modkit.metric import EvalMetric
 from modkit.module.accumulation import Accumulated

@@ -7,7 +7,7 @@ import pytest
 
 import modkit as mx
 from modkit.errors import FileFormatError, NotSupportedError, ParameterError, ShapeError
-from modkit.io import image_changes, recordio
+from modkit.io import image_augmentation, recordio
 from modkit.io.image_record import resized
 
 pytest.importorskip("PIL")
@@ -224,7 +224,7 @@ def test_random_changes_come_from_the_seed(make, options):
 
 
 def test_parameters_at_their_defaults_change_nothing(make):
-    neutral = {name: default for name, (_, default) in image_changes.OPTIONS.items()}
+    neutral = {name: default for name, (_, default) in image_augmentation.OPTIONS.items()}
     threads = {"aug_seq": "aug_default", "device_id": 0, "shuffle_chunk_size": 0}
     np.testing.assert_array_equal(pixels(make(**neutral, **threads)), IMAGES)
 
@@ -233,11 +233,11 @@ def test_hues_turn_round():
     """120 degrees are 60 units of hue: red becomes green."""
     red = np.array([[[200, 0, 0], [90, 90, 90]]], np.uint8)
     np.testing.assert_allclose(
-        image_changes.shifted(red, 60, 0, 0), [[[0, 200, 0], [90, 90, 90]]], atol=1e-3
+        image_augmentation.hsl_shifted(red, 60, 0, 0), [[[0, 200, 0], [90, 90, 90]]], atol=1e-3
     )
     image = IMAGES[0]
-    np.testing.assert_allclose(image_changes.shifted(image, 0, 0, 0), image, atol=1e-3)
-    bright = image_changes.shifted(image, 0, 0, 300)
+    np.testing.assert_allclose(image_augmentation.hsl_shifted(image, 0, 0, 0), image, atol=1e-3)
+    bright = image_augmentation.hsl_shifted(image, 0, 0, 300)
     np.testing.assert_allclose(bright, np.full_like(bright, 255), atol=1e-3)
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from modkit.errors import FileFormatError, NotReadyError, NotSupportedError, ParameterError
 from modkit.files import MissingFileError
 from modkit.io import recordio
-from modkit.io.images import decode_image
+from modkit.io.image_decoding import decode_image
 from modkit.io.recordio import IRHeader, MXIndexedRecordIO, MXRecordIO
 from tests.io.records import HEADERS, MAGIC, RECORDS
 

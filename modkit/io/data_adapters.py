@@ -1,4 +1,4 @@
-"""Iterators made of the data that ``fit``, ``score`` and ``predict`` are given."""
+"""Iterators over the data of ``fit``, ``score`` and ``predict``: arrays, data frames, batches."""
 
 from __future__ import annotations
 

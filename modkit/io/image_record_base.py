@@ -1,4 +1,4 @@
-"""RecordImages: the base of the iterators over images in RecordIO files."""
+"""ImageRecordBase: the base of the iterators over images in RecordIO files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 from modkit.errors import FileFormatError, ParameterError
 from modkit.files import located
 from modkit.io.file_iter import HostBatch, MXDataIter, Round, check_parameters, shape_of
-from modkit.io.images import decode_image
+from modkit.io.image_decoding import decode_image
 from modkit.io.order import Shuffler, checked_part
 from modkit.io.packing import IRHeader
 from modkit.io.recordio import MXRecordIO
@@ -34,7 +34,7 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
 """Parameters with their types and defaults."""
 
 
-class RecordImages(MXDataIter):
+class ImageRecordBase(MXDataIter):
     """Order, parts, padding, and decoding in threads. A subclass has ``_image``."""
 
     _added_seed = 111

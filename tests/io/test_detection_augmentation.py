@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from modkit.errors import ParameterError
-from modkit.io.detection_changes import OPTIONS, DetectionChanges
+from modkit.io.detection_augmentation import OPTIONS, DetectionAugmentation
 
 DEFAULTS = {name: default for name, (_, default) in OPTIONS.items()}
 WHOLE = [[1, 0, 0, 1, 1]]
@@ -18,7 +18,7 @@ def drawn(boxes, count=2000, size=(200, 300), **options):
     """Results for an image whose two channels are its columns and its rows."""
     rows, columns = np.indices(size)
     image = np.stack([columns % 256, rows, columns // 256], 2).astype(np.uint8)
-    changes = DetectionChanges({**DEFAULTS, **options})
+    changes = DetectionAugmentation({**DEFAULTS, **options})
     boxes = np.array(boxes, np.float32)
     return [changes(image, boxes, np.random.default_rng(seed)) for seed in range(count)]
 
@@ -216,12 +216,12 @@ def test_a_crop_comes_after_a_border_and_colours_before():
 def test_colours(name, most, low, high):
     image = np.full((1, 1, 3), (200, 120, 40), np.uint8)
     options = {f"random_{name}_prob": 1.0, f"max_random_{name}": most}
-    changes = DetectionChanges({**DEFAULTS, **options})
+    changes = DetectionAugmentation({**DEFAULTS, **options})
     pixels = [changes(image, np.array(WHOLE), np.random.default_rng(s))[0] for s in range(500)]
     found = np.concatenate(pixels)[:, 0].astype(int)
     np.testing.assert_allclose(found.min(0), low, atol=1)
     np.testing.assert_allclose(found.max(0), high, atol=1)
-    half = DetectionChanges({**DEFAULTS, **options, f"random_{name}_prob": 0.5})
+    half = DetectionAugmentation({**DEFAULTS, **options, f"random_{name}_prob": 0.5})
     some = [half(image, np.array(WHOLE), np.random.default_rng(s))[0] for s in range(500)]
     assert abs(np.mean([(p == image).all() for p in some]) - 0.53) < 0.08
 
@@ -242,4 +242,4 @@ def test_colours(name, most, low, high):
 )
 def test_ranges_that_are_refused(options, told):
     with pytest.raises(ParameterError, match=told):
-        DetectionChanges({**DEFAULTS, **options})
+        DetectionAugmentation({**DEFAULTS, **options})

@@ -1,4 +1,4 @@
-"""Random changes of images with boxes in `ImageDetRecordIter`: colours, borders and crops."""
+"""Augmentation of images with boxes in `ImageDetRecordIter`: colours, borders and crops."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from modkit.errors import ParameterError
-from modkit.io.image_changes import shifted
+from modkit.io.image_augmentation import hsl_shifted
 from modkit.io.resample import as_dtype, bordered
 
 Floats = tuple[float, ...]
@@ -46,7 +46,7 @@ _SMALLEST_PAD = 1.05
 """Smallest ratio of the edges of a canvas to those of the image; below it there is no border."""
 
 
-class Sampler(NamedTuple):
+class CropSampler(NamedTuple):
     """The ranges of one kind of crops.
 
     Attributes:
@@ -91,8 +91,8 @@ class Sampler(NamedTuple):
         return bool(fits.any())
 
 
-class DetectionChanges:
-    """The changes that parameters ask for: colours first, then a border, then a crop.
+class DetectionAugmentation:
+    """The random changes that parameters set: colours first, then a border, then a crop.
 
     Raises:
         ParameterError: ranges in the wrong order or out of [0, 1], or of another number than
@@ -137,7 +137,7 @@ class DetectionChanges:
             happens = self._happens(f"random_{name}", draws)
             change.append(int(draws.uniform(-most, most)) if happens else 0)
         if any(change) and image.shape[2] == 3:
-            image = as_dtype(shifted(image, *change), np.uint8)
+            image = as_dtype(hsl_shifted(image, *change), np.uint8)
         if self._happens("random_contrast", draws):
             most = abs(given["max_random_contrast"])
             image = as_dtype(image * np.float32(1 + draws.uniform(-most, most)), np.uint8)
@@ -213,7 +213,7 @@ def relative(boxes: np.ndarray, left: Any, top: Any, width: Any, height: Any) ->
     return made
 
 
-def _samplers(given: Mapping[str, Any]) -> list[Sampler]:
+def _samplers(given: Mapping[str, Any]) -> list[CropSampler]:
     """The samplers; a parameter of one number holds for all."""
     count = max(given["num_crop_sampler"], 0)
 
@@ -241,4 +241,4 @@ def _samplers(given: Mapping[str, Any]) -> list[Sampler]:
                 )
         ranges.append(pairs)
     trials = (max(n, 0) for n in each("max_crop_trials"))
-    return [Sampler(*values) for values in zip(*ranges, trials, strict=True)]
+    return [CropSampler(*values) for values in zip(*ranges, trials, strict=True)]

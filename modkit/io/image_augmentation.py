@@ -1,4 +1,4 @@
-"""Random changes of images in `ImageRecordIter`: sizes, rotations, crops and colours."""
+"""Augmentation of images in `ImageRecordIter`: sizes, rotations, crops and colours."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ EIGENVECTORS = np.array(
 """Principal components of ImageNet's colours (Krizhevsky et al., 2012)."""
 
 
-class Changes:
-    """The changes that parameters ask for.
+class ImageAugmentation:
+    """The random changes of size, place and colour that parameters set.
 
     Raises:
         ParameterError: limits in the wrong order.
@@ -67,7 +67,7 @@ class Changes:
                 )
         same = {n for n, (_, default) in OPTIONS.items() if given[n] == default}
         self.any = set(OPTIONS) - same - {"inter_method", "fill_value"} != set()
-        self._moves = not same >= {
+        self._is_affine = not same >= {
             "max_rotate_angle", "rotate", "max_aspect_ratio", "min_aspect_ratio",
             "max_shear_ratio", "max_random_scale", "min_random_scale",
         }  # fmt: skip
@@ -85,8 +85,8 @@ class Changes:
         given = self._given
         if given["random_resized_crop"]:
             image = self._resized_crop(image, height, width, draws)
-        elif self._moves:
-            image = self._moved(image, draws)
+        elif self._is_affine:
+            image = self._affine(image, draws)
         if given["pad"] > 0:
             margin = given["pad"], given["pad"]
             image = bordered(image, (margin, margin), 0, given["fill_value"])
@@ -98,11 +98,11 @@ class Changes:
         return image
 
     def _aspect(self, draws: np.random.Generator) -> float:
-        """A random aspect ratio: height over width in `_moved`, else width over height."""
+        """A random aspect ratio: height over width in `_affine`, else width over height."""
         high, low = self._given["max_aspect_ratio"], self._given["min_aspect_ratio"]
         return draws.uniform(1 - high, 1 + high) if low is None else draws.uniform(low, high)
 
-    def _moved(self, image: np.ndarray, draws: np.random.Generator) -> np.ndarray:
+    def _affine(self, image: np.ndarray, draws: np.random.Generator) -> np.ndarray:
         """The image rotated, sheared and scaled about its centre."""
         given = self._given
         limit = given["max_rotate_angle"]
@@ -150,7 +150,7 @@ class Changes:
         """The image (H, W, C) with other colours; in float32 where they change."""
         if image.shape[2] == 3 and any(self._hsl):
             change = [int(draws.uniform(-limit, limit)) for limit in self._hsl]
-            image = as_dtype(shifted(image, *change), image.dtype)
+            image = as_dtype(hsl_shifted(image, *change), image.dtype)
         if self._colours:
             image = self._jittered(image.astype(np.float32), draws)
         return image
@@ -176,7 +176,7 @@ class Changes:
         return 1 + draws.uniform(-contrast, contrast), draws.uniform(-light, light)
 
 
-def shifted(image: np.ndarray, hue: float, saturation: float, lightness: float) -> np.ndarray:
+def hsl_shifted(image: np.ndarray, hue: float, saturation: float, lightness: float) -> np.ndarray:
     """An RGB image changed in the space of hue, saturation and lightness.
 
     Args:
