@@ -10,7 +10,7 @@ from modkit.artefacts.base import Facts, LabelCounter, Labels
 from modkit.artefacts.table import Table
 from modkit.errors import FileFormatError
 from modkit.files import FileWindow, text_lines
-from modkit.io.recordio import _MAGIC_BYTES
+from modkit.io.record_format import MAGIC_BYTES
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ _MOST_DIGITS = 19
 
 def _wrong(records: str, places: list[int]) -> int:
     with FileWindow(records) as window:
-        return sum(window[at : at + 4] != _MAGIC_BYTES for at in places)
+        return sum(window[at : at + 4] != MAGIC_BYTES for at in places)
 
 
 def describe_list(path: str, size_bytes: int) -> ListFacts:

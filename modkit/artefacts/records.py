@@ -10,9 +10,9 @@ from pathlib import Path
 
 from modkit.artefacts.base import Facts, LabelCounter, Labels
 from modkit.artefacts.table import Table, bytes_text
-from modkit.files import FileWindow, Reader
-from modkit.io.packing import _HEADER
-from modkit.io.recordio import _FIRST, _LAST, _LENGTH_BITS, _MAGIC, _MAX_LENGTH, _WHOLE
+from modkit.files import FileWindow
+from modkit.io.packing import HEADER as LABEL_HEADER
+from modkit.io.record_format import FIRST, HEADER, LAST, WHOLE, bad, parts
 
 _CONTENTS = {b"\xff\xd8\xff": "JPEG", b"\x89PNG": "PNG", b"\x93NUMPY": "NumPy"}
 
@@ -67,7 +67,7 @@ def describe_records(path: str, size_bytes: int) -> RecordsFacts:
     labels: LabelCounter | None = LabelCounter()
     contents: Counter[str] = Counter()
     with FileWindow(path) as window:
-        for begin, head_bytes, size in _walk(Reader(window, path)):
+        for begin, head_bytes, size in _walk(path, size_bytes):
             sizes.append(size)
             head = window[begin : begin + min(head_bytes, _LOOK)]
             found = _labels(head, size)
@@ -75,7 +75,7 @@ def describe_records(path: str, size_bytes: int) -> RecordsFacts:
                 labels = None
             else:
                 labels.add(found)
-            contents[_content(head, 0 if found is None else _HEADER.size + _extra(head))] += 1
+            contents[_content(head, 0 if found is None else LABEL_HEADER.size + _extra(head))] += 1
     index = Path(path).with_suffix(".idx")
     return RecordsFacts(
         path=path,
@@ -94,32 +94,21 @@ def describe_records(path: str, size_bytes: int) -> RecordsFacts:
 _LOOK = 4096
 
 
-def _walk(reader: Reader) -> Iterator[tuple[int, int, int]]:
+def _walk(path: str, size_bytes: int) -> Iterator[tuple[int, int, int]]:
     """For each record: offset and length of its first part's bytes, and the record's size."""
-    while reader.left:
-        begin, kind, length = _part(reader)
-        if kind not in (_WHOLE, _FIRST):
-            raise reader.bad("a record begins with a later part of another one", begin - 8)
-        head_bytes = size = length
-        while kind not in (_WHOLE, _LAST):
-            if not reader.left:
-                raise reader.bad("a record has no last part", begin - 8)
-            at, kind, length = _part(reader)
-            if kind in (_WHOLE, _FIRST):
-                raise reader.bad("a record has no last part", at - 8)
-            # Each cut has removed the four bytes of a magic number from the record.
-            size += 4 + length
-        yield begin, head_bytes, size
-
-
-def _part(reader: Reader) -> tuple[int, int, int]:
-    """The offset of the next part's bytes, its kind and its length."""
-    at = reader.offset
-    magic, word = reader.fields("II", "a record's header")
-    if magic != _MAGIC:
-        raise reader.bad(f"no record begins here: {magic:#x} is not {_MAGIC:#x}", at)
-    length = word & _MAX_LENGTH
-    return reader.skip(length + -length % 4, "a record"), word >> _LENGTH_BITS, length
+    with Path(path).open("rb") as file:
+        found = parts(file, size_bytes, path)
+        for offset, kind, length in found:
+            if kind not in (WHOLE, FIRST):
+                raise bad(path, offset, "a record begins with a later part of another one")
+            begin, head_bytes, size = offset + HEADER.size, length, length
+            while kind not in (WHOLE, LAST):
+                offset, kind, length = next(found, (offset, FIRST, 0))
+                if kind in (WHOLE, FIRST):
+                    raise bad(path, offset, "a record has no last part")
+                # Each cut has removed the four bytes of a magic number from the record.
+                size += 4 + length
+            yield begin, head_bytes, size
 
 
 def _extra(head: bytes) -> int:
@@ -129,13 +118,13 @@ def _extra(head: bytes) -> int:
 
 def _labels(head: bytes, size: int) -> tuple[float, ...] | None:
     """The labels of a record; ``None`` without a valid header."""
-    if len(head) < _HEADER.size or _HEADER.size + _extra(head) > size:
+    if len(head) < LABEL_HEADER.size or LABEL_HEADER.size + _extra(head) > size:
         return None
-    flag, label, *_ = _HEADER.unpack_from(head)
+    flag, label, *_ = LABEL_HEADER.unpack_from(head)
     if not flag:
         return (label,)
-    whole = min(flag, (len(head) - _HEADER.size) // 4)
-    return struct.unpack_from(f"<{whole}f", head, _HEADER.size) or None
+    whole = min(flag, (len(head) - LABEL_HEADER.size) // 4)
+    return struct.unpack_from(f"<{whole}f", head, LABEL_HEADER.size) or None
 
 
 def _content(head: bytes, at: int) -> str:

@@ -19,7 +19,7 @@ IRHeader = namedtuple("IRHeader", ["flag", "label", "id", "id2"])
 of them; ``id`` and ``id2`` are for the user.
 """
 IRHeader.__name__ = "HEADER"  # the name that MXNet prints; pickle reads __qualname__
-_HEADER = struct.Struct("<IfQQ")
+HEADER = struct.Struct("<IfQQ")
 
 
 def pack(header: Any, s: bytes) -> bytes:
@@ -39,7 +39,7 @@ def pack(header: Any, s: bytes) -> bytes:
     if not isinstance(s, bytes | bytearray | memoryview):
         raise ParameterError(f"pack: got {type(s).__name__} for the data, expected bytes")
     try:
-        return _HEADER.pack(*header) + labels + bytes(s)
+        return HEADER.pack(*header) + labels + bytes(s)
     except struct.error as error:
         raise ParameterError(f"pack: the header {header} cannot be stored: {error}") from error
 
@@ -50,10 +50,10 @@ def unpack(s: bytes) -> tuple[IRHeader, bytes]:
     Raises:
         FileFormatError: the record is too short for its header.
     """
-    if len(s) < _HEADER.size:
-        raise FileFormatError(f"unpack: got {len(s)} bytes, expected at least {_HEADER.size}")
-    header = IRHeader(*_HEADER.unpack_from(s))
-    data = s[_HEADER.size :]
+    if len(s) < HEADER.size:
+        raise FileFormatError(f"unpack: got {len(s)} bytes, expected at least {HEADER.size}")
+    header = IRHeader(*HEADER.unpack_from(s))
+    data = s[HEADER.size :]
     if header.flag > 0:
         size = header.flag * 4
         if size > len(data):

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import struct
 import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
-
-import numpy as np
 
 from modkit import fork
 from modkit.errors import (
@@ -21,6 +18,7 @@ from modkit.errors import (
     ParameterError,
 )
 from modkit.files import named_errors, text_lines
+from modkit.io import record_format
 from modkit.io.packing import IRHeader as IRHeader
 from modkit.io.packing import pack as pack
 from modkit.io.packing import pack_img as pack_img
@@ -30,15 +28,6 @@ from modkit.lazy import dir_of
 
 __dir__ = dir_of(__name__)
 
-_MAGIC = 0xCED7230A
-_MAGIC_BYTES = struct.pack("<I", _MAGIC)
-_LENGTH_BITS = 29
-_MAX_LENGTH = (1 << _LENGTH_BITS) - 1
-# Kinds of part: a whole record, or its first, a middle or its last part. A record is split at each
-# magic number within it, which is omitted from the file.
-_WHOLE, _FIRST, _MIDDLE, _LAST = range(4)
-_HEADER = struct.Struct("<II")
-_PADDING = [bytes(count) for count in range(4)]
 _BUFFER_BYTES = 2**18
 # Number of index lines that are held back until their records are written.
 _LINES = 1024
@@ -184,23 +173,14 @@ class MXRecordIO:
         if not isinstance(buf, bytes | bytearray | memoryview):
             raise ParameterError(f"{self.uri}: write: got {type(buf).__name__}, expected bytes")
         buf = bytes(buf)
-        if len(buf) > _MAX_LENGTH:
+        most = record_format.MAX_LENGTH
+        if len(buf) > most:
             raise ParameterError(
-                f"{self.uri}: write: got {len(buf)} bytes, expected fewer than {_MAX_LENGTH + 1}"
+                f"{self.uri}: write: got {len(buf)} bytes, expected fewer than {most + 1}"
             )
-        cuts = _cuts(buf)
-        begins = [0, *(cut + 4 for cut in cuts)]
-        pieces = []
-        for number, (begin, end) in enumerate(zip(begins, [*cuts, len(buf)], strict=True)):
-            kind, length = _part_kind(number, len(begins)), end - begin
-            pieces += [
-                _HEADER.pack(_MAGIC, kind << _LENGTH_BITS | length),
-                buf[begin:end],
-                _PADDING[-length % 4],
-            ]
         try:
-            # One write, so that no interrupt or other thread separates the pieces.
-            file.write(b"".join(pieces))
+            # One write, so that no interrupt or other thread separates the parts.
+            file.write(record_format.encoded(buf))
         except OSError as error:
             with self._access():
                 raise error
@@ -221,17 +201,17 @@ class MXRecordIO:
         kind, part = self._read_part(file)
         if kind is None:
             return None
-        if kind == _WHOLE:
+        if kind == record_format.WHOLE:
             return part
-        if kind != _FIRST:
+        if kind != record_format.FIRST:
             raise self._bad(file, "a record begins with a later part of another one")
         parts = [part]
-        while kind != _LAST:
+        while kind != record_format.LAST:
             kind, part = self._read_part(file)
-            if kind not in (_MIDDLE, _LAST):
+            if kind not in (record_format.MIDDLE, record_format.LAST):
                 raise self._bad(file, "a record has no last part")
             parts.append(part)
-        return _MAGIC_BYTES.join(parts)
+        return record_format.MAGIC_BYTES.join(parts)
 
     def read_at(self, place: int) -> bytes:
         """The record that begins at byte ``place``.
@@ -253,62 +233,24 @@ class MXRecordIO:
         Raises:
             FileFormatError: the file is no RecordIO file, or ends within a record.
         """
-        file = self._handle("r", "places")
-        offsets, place = [], 0
-        while place < self._size:
-            file.seek(place)
-            kind, length = self._read_header(file)
-            if kind in (_WHOLE, _FIRST):
-                offsets.append(place)
-            place += 8 + length + -length % 4
+        file, first = self._handle("r", "places"), (record_format.WHOLE, record_format.FIRST)
+        parts = record_format.parts(file, self._size, self.uri)
+        offsets = [offset for offset, kind, _ in parts if kind in first]
         file.seek(0)
         return offsets, self._size
 
     def _read_part(self, file: BinaryIO) -> tuple[int | None, bytes]:
         if file.tell() >= self._size:
             return None, b""
-        kind, length = self._read_header(file)
+        kind, length = record_format.read_header(file, self._size, self.uri)
         content = file.read(length + -length % 4)
         if len(content) < length:
             raise self._bad(file, f"a record has {length} bytes, but the file ends here")
         return kind, content[:length]
 
-    def _read_header(self, file: BinaryIO) -> tuple[int, int]:
-        """Kind and length of the part at the present offset; it lies within the file."""
-        begin = file.tell()
-        header = file.read(8)
-        if len(header) < 8:
-            raise self._bad(file, "the file ends within a record's header", begin)
-        magic, word = struct.unpack("<II", header)
-        if magic != _MAGIC:
-            raise self._bad(file, f"no record begins here: {magic:#x} is not {_MAGIC:#x}", begin)
-        length = word & _MAX_LENGTH
-        padded, left = length + -length % 4, self._size - begin - 8
-        if padded > left:
-            raise self._bad(file, f"a record takes {padded} bytes, but {left} are left", begin)
-        return word >> _LENGTH_BITS, length
-
     def _bad(self, file: BinaryIO, reason: str, offset: int | None = None) -> FileFormatError:
         at = file.tell() if offset is None else offset
-        return FileFormatError(f"{self.uri}: at byte {at}: {reason}")
-
-
-def _cuts(buf: bytes) -> list[int]:
-    """Offsets of the magic number in ``buf`` at multiples of four."""
-    # NumPy compares long records faster than a search does.
-    if len(buf) < 4096 and _MAGIC_BYTES not in buf:
-        return []
-    integers = np.frombuffer(buf, "<u4", len(buf) // 4)
-    found = integers == _MAGIC
-    return [int(i) * 4 for i in np.flatnonzero(found)] if found.any() else []
-
-
-def _part_kind(number: int, count: int) -> int:
-    if count == 1:
-        return _WHOLE
-    if number == 0:
-        return _FIRST
-    return _LAST if number == count - 1 else _MIDDLE
+        return record_format.bad(self.uri, at, reason)
 
 
 class MXIndexedRecordIO(MXRecordIO):

@@ -369,8 +369,8 @@ def test_no_records(tmp_path):
 
 
 BROKEN_RECORDS = [
-    (part(0, b"abc")[:5], "a record's header takes 8 bytes, but the file has only 5 more"),
-    (part(0, b"abc")[:-1], "at byte 8: a record takes 4 bytes, but the file has only 3 more"),
+    (part(0, b"abc")[:5], "at byte 0: the file ends within a record's header"),
+    (part(0, b"abc")[:-1], "at byte 0: a record takes 4 bytes, but 3 are left"),
     (part(0, b"abc") + part(0, b"x", magic=7), "at byte 12: no record begins here: 0x7"),
     (part(2, b"abc"), "begins with a later part"),
     (part(1, b"abc"), "at byte 0: a record has no last part"),
