@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from modkit.artefacts.base import Facts, LabelCounter, Labels
 from modkit.artefacts.table import Table
 from modkit.errors import FileFormatError
 from modkit.files import FileWindow, text_lines
+from modkit.io.list_file import bad_line, list_lines
 from modkit.io.record_format import MAGIC_BYTES
 
 
@@ -84,11 +84,16 @@ def describe_index(path: str, size_bytes: int) -> IndexFacts:
         FileFormatError: a line is not a key and an offset.
     """
     keys, places = [], []
-    for number, fields in _lines(path):
-        place = fields[1].strip() if len(fields) == 2 else ""
+    for number, line in text_lines(path):
+        if not line.strip():
+            continue
+        key, *rest = line.split("\t")
+        place = rest[0].strip() if len(rest) == 1 else ""
         if not (place.isascii() and place.isdigit() and len(place) <= _MOST_DIGITS):
-            raise _bad(path, number, fields, "a key, a tab and a number")
-        keys.append(fields[0])
+            raise FileFormatError(
+                f"{path}: line {number}: got {line[:80]!r}, expected a key, a tab and a number"
+            )
+        keys.append(key)
         places.append(int(place))
     records = Path(path).with_suffix(".rec")
     beside = records.is_file() and not records.samefile(path)
@@ -120,16 +125,12 @@ def describe_list(path: str, size_bytes: int) -> ListFacts:
         FileFormatError: a line is not a number, labels and a path.
     """
     labels, first, numbers = LabelCounter(), None, []
-    for number, fields in _lines(path):
-        try:
-            numbers.append(int(fields[0]))
-            values = [float(each) for each in fields[1:-1]]
-        except ValueError as error:
-            raise _bad(path, number, fields, _SAMPLE) from error
-        if not values:
-            raise _bad(path, number, fields, _SAMPLE)
-        labels.add(values)
-        first = fields[-1] if first is None else first
+    for line in list_lines(path):
+        if not line.labels:
+            raise bad_line(path, line.at, f"{line.number}\t{line.path}")
+        numbers.append(line.number)
+        labels.add(line.labels)
+        first = line.path if first is None else first
     return ListFacts(
         path=path,
         kind="list",
@@ -139,18 +140,3 @@ def describe_list(path: str, size_bytes: int) -> ListFacts:
         first=first,
         repeated=len(numbers) - len(set(numbers)),
     )
-
-
-_SAMPLE = "a number, labels and a path, with tabs between"
-
-
-def _lines(path: str) -> Iterator[tuple[int, list[str]]]:
-    """Non-empty lines split at tabs, with line numbers from 1."""
-    for number, line in text_lines(path):
-        if line.strip():
-            yield number, line.split("\t")
-
-
-def _bad(path: str, number: int, fields: list[str], expected: str) -> FileFormatError:
-    line = "\t".join(fields)[:80]
-    return FileFormatError(f"{path}: line {number}: got {line!r}, expected {expected}")

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from modkit.errors import FileFormatError, ParameterError
-from modkit.files import located, named_errors, text_lines
+from modkit.files import located, named_errors
+from modkit.io.list_file import list_lines
 from modkit.io.order import checked_part
 from modkit.io.packing import IRHeader, unpack
 from modkit.io.recordio import MXIndexedRecordIO, MXRecordIO
@@ -131,23 +132,12 @@ class Samples:
 
 def _listed(path: str | None, given: Sequence[Any] | None) -> Mapping[Any, Listed] | None:
     if path:
-        return dict(
-            _parsed(path, number, line) for number, line in text_lines(path) if line.strip()
-        )
+        return {
+            line.number: (np.array(line.labels, np.float32), line.path) for line in list_lines(path)
+        }
     if not isinstance(given, list):
         return None
     return {str(number): _split(entry) for number, entry in enumerate(given, 1)}
-
-
-def _parsed(path: str, number: int, line: str) -> tuple[int, Listed]:
-    parts = line.strip().split("\t")
-    try:
-        return int(parts[0]), (np.array([float(i) for i in parts[1:-1]], np.float32), parts[-1])
-    except ValueError as error:
-        raise FileFormatError(
-            f"{os.fspath(path)}: line {number}: got {line!r}, expected a key, labels and a file, "
-            "with tabs between"
-        ) from error
 
 
 def _split(entry: Any) -> Listed:

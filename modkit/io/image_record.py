@@ -11,11 +11,11 @@ import numpy as np
 
 from modkit.constructors import check_arguments
 from modkit.errors import FileFormatError, NotSupportedError, ShapeError
-from modkit.files import text_lines
 from modkit.io import image_augmentation, image_record_base, resample
 from modkit.io.image_augmentation import ImageAugmentation
 from modkit.io.image_decoding import check_scaled
 from modkit.io.image_record_base import ImageRecordBase, image_shape, pixels, read_options
+from modkit.io.list_file import list_lines
 from modkit.io.packing import unpack
 from modkit.ndarray.files import load
 
@@ -261,20 +261,10 @@ class ImageRecordUInt8Iter_v1(ImageRecordUInt8Iter):
 
 
 def labels_of(path: str) -> dict[int, np.ndarray] | None:
-    """Labels by the id of an image, from lines of id, labels and file."""
+    """Labels by the id of an image, from a list; ``None`` without one."""
     if not path:
         return None
-    found = {}
-    for number, line in text_lines(path):
-        key, *labels = line.split("\t")[:-1] or [""]
-        try:
-            found[int(key)] = np.array([float(each) for each in labels], np.float32)
-        except ValueError as error:
-            raise FileFormatError(
-                f"{path}: line {number}: got {line!r}, expected an id, labels and a file, with "
-                "tabs between"
-            ) from error
-    return found
+    return {line.number: np.array(line.labels, np.float32) for line in list_lines(path)}
 
 
 def _mean_image(path: str, shape: tuple[int, ...]) -> np.ndarray | None:

@@ -1,0 +1,51 @@
+"""Lists of images (``.lst``): lines of a number, labels and a path, with tabs between."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from modkit.errors import FileFormatError
+from modkit.files import text_lines
+
+
+class ListLine(NamedTuple):
+    """A line of a list.
+
+    Attributes:
+        at: number of the line, from 1 on.
+        number: of the image.
+        labels: of the image; a list may have none.
+        path: of the image.
+    """
+
+    at: int
+    number: int
+    labels: list[float]
+    path: str
+
+
+def list_lines(path: str | os.PathLike[str]) -> Iterator[ListLine]:
+    """The lines of a list; empty ones are passed over.
+
+    Raises:
+        MissingFileError: there is no such file.
+        FileFormatError: a line is none of a list.
+    """
+    for at, line in text_lines(path):
+        if line.strip():
+            try:
+                number, *labels, name = line.split("\t")
+                found = ListLine(at, int(number), [float(each) for each in labels], name.strip())
+            except ValueError as error:
+                raise bad_line(path, at, line) from error
+            yield found
+
+
+def bad_line(path: str | os.PathLike[str], at: int, line: str) -> FileFormatError:
+    """The error of a line that is none of a list."""
+    return FileFormatError(
+        f"{os.fspath(path)}: line {at}: got {line[:80]!r}, expected a number, labels and a path, "
+        "with tabs between"
+    )
