@@ -21,7 +21,8 @@ import modkit as mx
 from modkit.cli import main
 from modkit.commands import processes
 from modkit.errors import DistributedError, NotReadyError, NotSupportedError
-from modkit.kvstore import workers
+from modkit.kvstore import rendezvous
+from modkit.kvstore.launchers import Address
 from tests.xla_options import cheap_flags
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -388,9 +389,9 @@ def free_port():
     [(0, ["workers [1] of 2 did not connect"]), (1, ["worker 1", "did not answer within"])],
 )
 def test_workers_that_do_not_come(monkeypatch, rank, parts):
-    monkeypatch.setenv(workers.TIMEOUT, "1")
+    monkeypatch.setenv(rendezvous.TIMEOUT, "1")
     with pytest.raises(DistributedError) as caught:
-        workers._gather(workers.Address(f"127.0.0.1:{free_port()}", 2, rank), 0.5)
+        rendezvous.connect_all(Address(f"127.0.0.1:{free_port()}", 2, rank), 0.5)
     assert all(part in str(caught.value) for part in parts)
 
 
@@ -399,7 +400,7 @@ def test_all_workers_name_the_missing_ones():
 
     def run(rank):
         with pytest.raises(DistributedError) as caught:
-            workers._gather(workers.Address(f"127.0.0.1:{port}", 3, rank), 1.0)
+            rendezvous.connect_all(Address(f"127.0.0.1:{port}", 3, rank), 1.0)
         texts[rank] = str(caught.value)
 
     running = [threading.Thread(target=run, args=(rank,)) for rank in (0, 1)]
@@ -414,9 +415,9 @@ def test_a_port_in_use():
     with socket.socket() as listener:
         listener.bind(("", 0))
         listener.listen()
-        address = workers.Address(f"127.0.0.1:{listener.getsockname()[1]}", 2, 0)
+        address = Address(f"127.0.0.1:{listener.getsockname()[1]}", 2, 0)
         with pytest.raises(DistributedError, match=r"on port .*with rank 0 too"):
-            workers._gather(address, 0.5)
+            rendezvous.connect_all(address, 0.5)
 
 
 def started(rank, variables, name):
