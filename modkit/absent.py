@@ -1,4 +1,4 @@
-"""MXNet's modules that modkit does not implement: importing them succeeds, using them raises.
+"""Modules and names of MXNet that modkit does not implement: they import, and raise when used.
 
 Programs import more than they use, and derive classes of Gluon's that they never make.
 """
@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import importlib.machinery
 import sys
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
+from modkit.errors import NotSupportedError
 from modkit.lazy import AbsentError
 
 _ARRAYS = "use NumPy, jax.numpy, or mx.nd"
@@ -98,3 +100,25 @@ class Loader:
 def install() -> None:
     """Make the modules importable; what has such a name on the path comes first."""
     sys.meta_path.append(Finder())
+
+
+class AbsentName:
+    """A function or class that a module of modkit lacks."""
+
+    def __init__(self, name: str, instead: str):
+        self._text = f"{name} is not part of modkit: {instead}"
+
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise NotSupportedError."""
+        raise NotSupportedError(self._text)
+
+
+def absent_names(module: str, instead: str, *names: str) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a module whose names are each an `AbsentName`."""
+
+    def find(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        return AbsentName(f"{module.replace('modkit', 'mx', 1)}.{name}", instead)
+
+    return find

@@ -23,7 +23,8 @@ class Names:
         package: full name of the package.
         modules: full names of modules, by the name that they are exposed as.
         members: exposed names, by the full name of the module that defines them.
-        absent: error messages for MXNet's names that modkit does not implement, by name.
+        absent: error messages for MXNet's names that modkit does not implement, by name; default
+            none.
     """
 
     def __init__(
@@ -31,9 +32,10 @@ class Names:
         package: str,
         modules: Mapping[str, str],
         members: Mapping[str, Sequence[str]],
-        absent: Mapping[str, str],
+        absent: Mapping[str, str] | None = None,
     ):
-        self._package, self.modules, self.members, self._absent = package, modules, members, absent
+        self._package, self.modules, self.members = package, modules, members
+        self._absent = absent or {}
         self._home = {name: module for module, names in members.items() for name in names}
 
     @property

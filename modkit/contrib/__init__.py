@@ -14,7 +14,6 @@ _names = _Names(
         "text": "modkit.contrib.text",
     },
     members={},
-    absent={},
 )  # fmt: skip
 __all__ = _names.all  # pyright: ignore[reportUnsupportedDunderAll]
 __getattr__, __dir__ = _names.find, _names.listed

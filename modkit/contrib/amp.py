@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from modkit.contrib.absent import absent_names
+from modkit.absent import absent_names
 from modkit.errors import DTypeError, ParameterError, nearest
 from modkit.ops.registry import DTYPE_CODES, OPS, get_op
 from modkit.symbol.graph import VARIABLE, Entry, Graph, Node, entry_name, rewrite

@@ -1,6 +1,6 @@
 """``mx.contrib.onnx``: ONNX models read as symbols, and written."""
 
-from modkit.contrib.absent import absent_names
+from modkit.absent import absent_names
 from modkit.onnx import export_model
 from modkit.onnx.importing import get_model_metadata, import_model
 

@@ -29,7 +29,6 @@ _names = _Names(
         ),
         "modkit.image.iterator": ("ImageIter",),
     },
-    absent={},
 )  # fmt: skip
 __all__ = _names.all  # pyright: ignore[reportUnsupportedDunderAll]
 __getattr__, __dir__ = _names.find, _names.listed

@@ -22,7 +22,6 @@ _names = _Names(
         "modkit.io.resize": ("ResizeIter",),
         "modkit.io.text": ("CSVIter", "LibSVMIter"),
     },
-    absent={},
 )
 __all__ = _names.all  # pyright: ignore[reportUnsupportedDunderAll]
 __getattr__, __dir__ = _names.find, _names.listed

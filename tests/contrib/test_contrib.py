@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.contrib import absent
+from modkit import absent
 from modkit.contrib.text import embedding
 
 VECTORS = "a 0.1 0.2 0.3\nb 1 2 3\n<unk> 9 9 9\nC 4 5 6\n"

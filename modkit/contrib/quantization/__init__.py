@@ -3,7 +3,7 @@
 Its steps have MXNet's private names too.
 """
 
-from modkit.contrib.absent import absent_names
+from modkit.absent import absent_names
 from modkit.contrib.quantization.calibration import (
     LayerHistogramCollector as _LayerHistogramCollector,
 )
