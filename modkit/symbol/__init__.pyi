@@ -6,11 +6,6 @@ from types import ModuleType
 from typing import Any, Literal
 
 from modkit.symbol import random as random
-from modkit.symbol.construct import Group as Group
-from modkit.symbol.construct import Variable as Variable
-from modkit.symbol.construct import load as load
-from modkit.symbol.construct import load_json as load_json
-from modkit.symbol.construct import var as var
 from modkit.symbol.contrib import adamw_update as _adamw_update
 from modkit.symbol.contrib import cond as _cond
 from modkit.symbol.contrib import foreach as _foreach
@@ -30,8 +25,13 @@ from modkit.symbol.creation import pow as pow
 from modkit.symbol.creation import power as power
 from modkit.symbol.creation import split_v2 as split_v2
 from modkit.symbol.creation import zeros as zeros
+from modkit.symbol.files import load as load
+from modkit.symbol.files import load_json as load_json
 from modkit.symbol.symbol import Symbol as Symbol
 from modkit.symbol.symbol import invoke as invoke
+from modkit.symbol.variable import Group as Group
+from modkit.symbol.variable import Variable as Variable
+from modkit.symbol.variable import var as var
 
 op: ModuleType
 _internal: ModuleType

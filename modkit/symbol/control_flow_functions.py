@@ -18,9 +18,9 @@ from modkit.ops.registry import get_op
 from modkit.symbol import control_flow as control_flow
 from modkit.symbol.attrs import stored_name
 from modkit.symbol.compose import single_entry
-from modkit.symbol.construct import Variable
 from modkit.symbol.graph import VARIABLE, Entry, Graph, Node, entry_name
 from modkit.symbol.symbol import Symbol, invoke
+from modkit.symbol.variable import Variable
 
 _OWNER = "__subgraph_name__"
 """The attribute of a node that names the body which made it."""
