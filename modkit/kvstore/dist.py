@@ -16,6 +16,7 @@ from modkit.kvstore.workers import Workers, connect
 from modkit.ndarray import NDArray, RowSparseNDArray, from_jax, row_sparse_array, zeros
 from modkit.ndarray.sparse_updates import write_rows
 from modkit.ndarray.storage import x64_for
+from modkit.ops.stype import ROWS
 
 
 class DistKVStore(KVStore):
@@ -56,7 +57,7 @@ class DistKVStore(KVStore):
             for k, v in made.items()
         }
         check_equal(self._workers, "kvstore.init", facts)
-        self._by_rows |= {k for k in made if kinds[k] == "row_sparse"}
+        self._by_rows |= {k for k in made if kinds[k] == ROWS}
         for stored in made.values():
             first = stored if self.rank == 0 else zeros(stored.shape, stored.ctx, stored.dtype)
             stored._set(self._over_workers(first))
@@ -86,7 +87,7 @@ class DistKVStore(KVStore):
         if key not in self._by_rows:
             return self.compressed_sum(key, values)
         self._refuse_compression(key)
-        if {v.stype for v in values} == {"row_sparse"}:
+        if {v.stype for v in values} == {ROWS}:
             return self._sum_of_rows(values)
         own = self._plain_sum(values)
         return self._rows_over_workers(own, np.ones(own.shape[0], np.int32))

@@ -28,7 +28,7 @@ from modkit.ndarray import NDArray, RowSparseNDArray, add_n, from_jax, row_spars
 from modkit.ndarray.sparse_updates import rows_at
 from modkit.ndarray.sparse_views import dense_view
 from modkit.ndarray.storage import x64_for
-from modkit.ops.stype import ROWS
+from modkit.ops.stype import DENSE, ROWS
 from modkit.optimizer import Optimizer, get_updater
 
 Key = int | str
@@ -174,7 +174,7 @@ class KVStore(KVStoreBase):
         for k, outs in pairs("kvstore.pull", key, out):
             stored = self._at("pull", k)
             for each in outs:
-                if each.stype != "default" and ignore_sparse:
+                if each.stype != DENSE and ignore_sparse:
                     continue
                 self._check_shape("pull", k, each, stored)
                 each._set(stored)
@@ -264,7 +264,7 @@ class KVStore(KVStoreBase):
         Differs: row-sparse values with compression raise an error. MXNet 1.9.1 compresses them, but
         adds residuals of one row to another.
         """
-        if {v.stype for v in values} != {"row_sparse"}:
+        if {v.stype for v in values} != {ROWS}:
             return self.compressed_sum(key, values)
         self._refuse_compression(key)
         return self._sum_of_rows(values)
@@ -401,7 +401,7 @@ def _flat(row_ids: Any) -> list[Any]:
 def _rows_of(key: Key, stored: NDArray, target: NDArray, row_ids: Any) -> RowSparseNDArray:
     """The requested rows, unique and sorted."""
     where = f"kvstore.row_sparse_pull: key {key!r}"
-    if target.stype != "row_sparse":
+    if target.stype != ROWS:
         raise ParameterError(
             f"{where}: got out of storage type {target.stype!r}, expected 'row_sparse'; "
             "pull() writes to dense arrays"

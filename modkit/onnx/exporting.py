@@ -12,8 +12,8 @@ import numpy as np
 from modkit import ndarray, symbol
 from modkit.context import cpu
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
-from modkit.onnx.draft import Call, Draft, Sizes, Value
 from modkit.onnx.files import save_model
+from modkit.onnx.graph_builder import Call, GraphBuilder, Sizes, Value
 from modkit.onnx.package import IR_VERSION, OPSET, onnx_module
 from modkit.onnx.signature import Input, Signature, signature_of
 from modkit.onnx.writers import WRITERS
@@ -144,8 +144,8 @@ class _Export:
     def __init__(self, graph: Graph, nodes: Sequence[Node], signature: Signature, verbose: bool):
         self.graph, self.nodes = graph, nodes
         self.signature, self.verbose = signature, verbose
-        self.draft = Draft()
-        self.helper = self.draft.helper
+        self.builder = GraphBuilder()
+        self.helper = self.builder.helper
         arrays = {n: a.shape for n, a in signature.params.items()}
         plain = {i.name: i.shape for i in signature.inputs}
         kinds = {n: a.dtype.name for n, a in signature.params.items()}
@@ -164,19 +164,19 @@ class _Export:
         inputs = [self._declared(i.name, i.dtype, i.dynamic) for i in self.signature.inputs]
         for node in self.nodes:  # variables first, as they keep their names
             if node.is_variable:
-                self._names[self.graph.index[id(node)], 0] = self.draft.unique(node.name)
+                self._names[self.graph.index[id(node)], 0] = self.builder.unique(node.name)
         for node in self.nodes:
             if not node.is_variable:
                 self._write(node)
         outputs = [self._output(entry) for entry in self.graph.heads]
-        read = {name for node in self.draft.nodes for name in node.input}
-        constants = {**self.signature.params, **self.draft.constants}
+        read = {name for node in self.builder.nodes for name in node.input}
+        constants = {**self.signature.params, **self.builder.constants}
         tensors = [
             onnx_module("onnx.numpy_helper", "export_model").from_array(array, name)
             for name, array in constants.items()
             if name in read
         ]
-        graph = self.helper.make_graph(self.draft.nodes, "modkit", inputs, outputs, tensors)
+        graph = self.helper.make_graph(self.builder.nodes, "modkit", inputs, outputs, tensors)
         opset = self.helper.make_opsetid("", OPSET)
         return self.helper.make_model(
             graph, producer_name="modkit", ir_version=IR_VERSION, opset_imports=[opset]
@@ -184,7 +184,7 @@ class _Export:
 
     def _declared(self, name: str, dtype: str, sizes: Sequence[int | str | None]) -> Any:
         """The declaration of an input or output."""
-        return self.helper.make_tensor_value_info(name, self.draft.type_code(dtype), list(sizes))
+        return self.helper.make_tensor_value_info(name, self.builder.type_code(dtype), list(sizes))
 
     def _shape(self, entry: Entry) -> Sizes:
         node, output = entry
@@ -198,24 +198,24 @@ class _Export:
 
     def _write(self, node: Node) -> None:
         """Write a node; its outputs get the name of the node."""
-        start, index = len(self.draft.nodes), self.graph.index[id(node)]
+        start, index = len(self.builder.nodes), self.graph.index[id(node)]
         count = len(node.output_names())
         outputs = [self._value(Entry(node, i)) for i in range(count)]
         inputs = [self._value(entry) for entry in node.inputs]
-        made = WRITERS[node.op.name](Call(self.draft, node, inputs, outputs, self._evaluated))
+        made = WRITERS[node.op.name](Call(self.builder, node, inputs, outputs, self._evaluated))
         made = [made] if isinstance(made, str) else made
-        defined = {name for each in self.draft.nodes[start:] for name in each.output}
+        defined = {name for each in self.builder.nodes[start:] for name in each.output}
         stems = [node.name] if len(made) == 1 else [f"{node.name}_{i}" for i in range(len(made))]
         names = {
-            name: self.draft.unique(stem)
+            name: self.builder.unique(stem)
             for name, stem in zip(made, stems, strict=True)
             if name in defined
         }
-        self.draft.rename(start, names)
+        self.builder.rename(start, names)
         for i, name in enumerate(made):
             self._names[index, i] = names.get(name, name)
         if self.verbose:
-            kinds = [each.op_type for each in self.draft.nodes[start:]]
+            kinds = [each.op_type for each in self.builder.nodes[start:]]
             logging.info("%s (%s): %s", node.name, node.op_name, ", ".join(kinds) or "passed on")
 
     def _output(self, entry: Entry) -> Any:
@@ -226,12 +226,12 @@ class _Export:
                 f"export_model: output {entry.output} of node {entry.node.name!r} "
                 f"({entry.node.op_name}) has no ONNX form"
             )
-        name = self.draft.unique(f"{entry.node.name}_output")
-        made = any(value.name in node.output for node in self.draft.nodes)
+        name = self.builder.unique(f"{entry.node.name}_output")
+        made = any(value.name in node.output for node in self.builder.nodes)
         if made and sum(self._value(head).name == value.name for head in self.graph.heads) == 1:
             name = value.name
         else:
-            self.draft.add("Identity", [value.name], [name], {})
+            self.builder.add("Identity", [value.name], [name], {})
         return self._declared(name, value.dtype, value.shape)
 
     def _evaluated(self, entry: Entry) -> np.ndarray | None:

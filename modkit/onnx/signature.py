@@ -14,6 +14,7 @@ from modkit.errors import NameNotFoundError, ParameterError
 from modkit.ndarray import NDArray
 from modkit.ndarray.files import plain_name
 from modkit.ops.registry import dtype_name
+from modkit.ops.stype import DENSE
 from modkit.symbol.graph import Graph, Node
 
 
@@ -135,6 +136,6 @@ def _arrays(params: Any) -> dict[str, np.ndarray]:
             "path of a .params file, or a list of arguments and auxiliary states"
         )
     return {
-        plain_name(n): v.tostype("default").asnumpy() if isinstance(v, NDArray) else np.asarray(v)
+        plain_name(n): v.tostype(DENSE).asnumpy() if isinstance(v, NDArray) else np.asarray(v)
         for n, v in params.items()
     }

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from modkit.onnx.draft import Call, Operand, Value, ints
+from modkit.onnx.graph_builder import Call, Operand, Value, ints
 from modkit.onnx.writers.reductions import within
 from modkit.onnx.writers.table import Writer, writes
 
@@ -211,7 +211,7 @@ def _one_hot(call: Call) -> str:
 
 
 def _filled(call: Call, value: float) -> str:
-    return call.draft.constant(np.full(call.static(call.outputs[0]), value, call.dtype))
+    return call.builder.constant(np.full(call.static(call.outputs[0]), value, call.dtype))
 
 
 @writes("_arange", "_contrib_arange_like")
@@ -220,17 +220,17 @@ def _arange(call: Call) -> str:
     size = math.prod(sizes)
     steps = np.arange(-(-size // call.repeat)) * call.step + call.start
     steps = np.repeat(steps, call.repeat)[:size].reshape(sizes)
-    return call.draft.constant(steps.astype(call.dtype))
+    return call.builder.constant(steps.astype(call.dtype))
 
 
 def _sampled(call: Call, op_type: str, **attrs: float) -> str:
-    dtype = call.draft.type_code(call.dtype)
+    dtype = call.builder.type_code(call.dtype)
     return call.emit(op_type, shape=call.static(call.outputs[0]), dtype=dtype, **attrs)
 
 
 @writes("_random_uniform_like")
 def _random_uniform_like(call: Call) -> str:
-    dtype = call.draft.type_code(call.dtype)
+    dtype = call.builder.type_code(call.dtype)
     low, high = float(call.low), float(call.high)
     return call.emit("RandomUniformLike", call.x, dtype=dtype, low=low, high=high)
 
@@ -242,7 +242,7 @@ def _sample_multinomial(call: Call) -> str:
     classes = call.static(call.inputs[0], -1)[0]
     rows = call.x if call.rank == 2 else call.reshape(call.x, (None, classes))
     size = math.prod(s or 0 for s in call.outputs[0].shape[call.rank - 1 :])
-    code = call.draft.type_code("int32")
+    code = call.builder.type_code("int32")
     found = call.emit("Multinomial", call.emit("Log", rows), sample_size=size, dtype=code)
     found = call.reshape(found, call.outputs[0].shape)
     return found if call.dtype == "int32" else call.cast(found, call.dtype)

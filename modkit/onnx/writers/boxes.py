@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from modkit.onnx.draft import Call, Operand, ints
+from modkit.onnx.graph_builder import Call, Operand, ints
 from modkit.onnx.writers.table import writes
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from modkit.onnx.correspondence import ARITHMETIC, LOGICAL, SAME
-from modkit.onnx.draft import Call
+from modkit.onnx.graph_builder import Call
 from modkit.onnx.writers.table import Writer, writes
 
 _PASSED = (

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from modkit.onnx.draft import Call, Sizes, ints
+from modkit.onnx.graph_builder import Call, Sizes, ints
 from modkit.onnx.writers.reductions import total
 from modkit.onnx.writers.table import writes
 from modkit.ops.nn.adaptive_pooling import averages
@@ -202,7 +202,7 @@ def _batch_norm(call: Call) -> str | list[str]:
     gamma, beta, mean, var = (call.as_type(v, kind) for v in call.inputs[1:])
     if call.fix_gamma:
         (size,) = call.static(call.inputs[1])
-        gamma = call.draft.constant(np.ones(size, kind))
+        gamma = call.builder.constant(np.ones(size, kind))
     order = [a for a in range(call.rank) if a != axis]
     order.insert(1, axis)
     x = call.transpose(call.x, order)

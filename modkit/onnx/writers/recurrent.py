@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from modkit.onnx.correspondence import GATES, reordered
-from modkit.onnx.draft import Call, ints
+from modkit.onnx.graph_builder import Call, ints
 from modkit.onnx.writers.table import writes
 
 _OPERATORS = {"lstm": "LSTM", "gru": "GRU", "rnn_relu": "RNN", "rnn_tanh": "RNN"}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from modkit.onnx.correspondence import REDUCED
-from modkit.onnx.draft import Call, Value, ints
+from modkit.onnx.graph_builder import Call, Value, ints
 from modkit.onnx.writers.table import WRITERS, Writer, writes
 
 

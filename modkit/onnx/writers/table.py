@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from modkit.onnx.draft import Call
+from modkit.onnx.graph_builder import Call
 from modkit.ops.registry import get_op
 
 Writer = Callable[[Call], str | list[str]]

@@ -32,7 +32,7 @@ class Value(NamedTuple):
     dtype: str
 
 
-class Draft:
+class GraphBuilder:
     """Nodes and constants of an ONNX graph, in the order of their definition."""
 
     def __init__(self) -> None:
@@ -92,13 +92,13 @@ class Call:
 
     def __init__(
         self,
-        draft: Draft,
+        builder: GraphBuilder,
         node: Node,
         inputs: Sequence[Value],
         outputs: Sequence[Value],
         evaluate: Callable[[Entry], np.ndarray | None],
     ):
-        self.draft, self.node, self._evaluate = draft, node, evaluate
+        self.builder, self.node, self._evaluate = builder, node, evaluate
         self.params: Mapping[str, Any] = node.params
         self.inputs, self.outputs = list(inputs), list(outputs)
         self._named = dict(zip(node.op.input_names(node.params), inputs, strict=False))
@@ -162,8 +162,8 @@ class Call:
     ) -> list[str]:
         """Write an ONNX node; the names of its outputs."""
         stem = f"{self.node.name}_{op_type.lower()}"
-        names = [self.draft.unique(stem) for _ in range(outputs)]
-        self.draft.add(op_type, operands, names, attrs)
+        names = [self.builder.unique(stem) for _ in range(outputs)]
+        self.builder.add(op_type, operands, names, attrs)
         return names
 
     def number(self, value: float, dtype: str | None = None) -> np.ndarray:
@@ -183,7 +183,7 @@ class Call:
 
     def cast(self, x: str, dtype: str) -> str:
         """``x`` as another element type."""
-        return self.emit("Cast", x, to=self.draft.type_code(dtype))
+        return self.emit("Cast", x, to=self.builder.type_code(dtype))
 
     def as_type(self, value: Value, dtype: str) -> str:
         """The name of a value as an element type, cast if it has another."""
