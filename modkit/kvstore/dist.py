@@ -24,8 +24,8 @@ class DistKVStore(KVStore):
 
     Every worker makes the same calls in the same order: a push waits for that of each other one.
     Pushed values are summed over all workers; with an optimizer, each worker makes the same update
-    of its copy, so that every pull returns it. A key with a row-sparse first value keeps the rows
-    that no worker pushes; its optimizer updates the pushed ones only, if it is lazy.
+    of its copy, so that every pull returns it. A key initialised with a row-sparse value keeps the
+    rows that no worker pushes; a lazy optimizer updates the pushed rows only.
 
     Args:
         name: ``dist_sync``, ``dist``, ``dist_device_sync`` or ``dist_sync_device``.
@@ -79,7 +79,7 @@ class DistKVStore(KVStore):
     def total(self, key: Key, values: list[NDArray]) -> NDArray:
         """The sum over devices and workers; row-sparse for keys with row-sparse first values.
 
-        Its rows are those that any worker has pushed.
+        Its rows are the union of those that the workers pushed.
 
         Raises:
             NotSupportedError: a row-sparse key, and compression is set.
@@ -100,7 +100,7 @@ class DistKVStore(KVStore):
         return self._rows_over_workers(own, pushed)
 
     def _rows_over_workers(self, own: NDArray, pushed: np.ndarray) -> NDArray:
-        """The sum over workers; its rows are those that any of them has pushed."""
+        """The sum over workers; its rows are the union of theirs."""
         value = own._as_dense()._cell.peek()
         (device,) = value.devices()
         with x64_for(value.dtype):

@@ -22,22 +22,22 @@ from modkit.kvstore.relay import Relay
 
 _GRACE_S = 3.0
 """Time for a sum that fails to raise by itself, before the process is ended."""
-_WORKING = 0.1
-"""Share of a core that a worker uses which works, and does not hang."""
-_PATIENCE = 10
-"""Limits for which others wait for a worker that works."""
+_BUSY = 0.1
+"""Share of a core from which a worker counts as busy, not as hanging."""
+_BUSY_FACTOR = 10
+"""Factor of the time limit for a busy worker."""
 
 
 class Report(NamedTuple):
     """The state of a worker.
 
     Attributes:
-        entered: number of sums that it has begun.
-        waiting_s: for how long it has been in the last of them; ``None`` outside.
-        load: share of a core that it uses.
-        left: whether it has come to its end.
-        heard_s: when it was last heard of, on the clock of worker 0.
-        doing: the last call that it has begun.
+        entered: number of sums begun.
+        waiting_s: time spent in the present sum; ``None`` outside of sums.
+        load: share of a core in use.
+        left: whether its program has ended.
+        reported_s: time of the last report, on the clock of worker 0.
+        doing: the last call begun.
         history: a checksum of all calls.
     """
 
@@ -45,15 +45,15 @@ class Report(NamedTuple):
     waiting_s: float | None
     load: float
     left: bool
-    heard_s: float
+    reported_s: float
     doing: str = ""
     history: int = 0
 
 
-def judged(reports: Mapping[int, Report], now_s: float, limit_s: float) -> str | None:
+def failure_reason(reports: Mapping[int, Report], now_s: float, limit_s: float) -> str | None:
     """The reason why the workers cannot go on; ``None`` while they can."""
     for rank, report in reports.items():
-        if now_s - report.heard_s > limit_s:
+        if now_s - report.reported_s > limit_s:
             return f"worker {rank} has not answered for {limit_s:g} s"
     first_at: dict[int, int] = {}
     for rank, report in reports.items():
@@ -74,7 +74,7 @@ def judged(reports: Mapping[int, Report], now_s: float, limit_s: float) -> str |
             continue
         if report.left:
             return f"worker {rank} has ended, and worker {first} waits for it"
-        if waited_s > limit_s * (_PATIENCE if report.load > _WORKING else 1):
+        if waited_s > limit_s * (_BUSY_FACTOR if report.load > _BUSY else 1):
             return (
                 f"worker {rank} has not come to sum {number}, in which worker {first} has waited "
                 f"for {waited_s:.0f} s"
@@ -85,12 +85,12 @@ def judged(reports: Mapping[int, Report], now_s: float, limit_s: float) -> str |
 class WorkerWatch:
     """Connections of worker 0 with all others, over which each reports its state.
 
-    Worker 0 judges, and sends its judgement to all. A process that is killed closes its
-    connection; one that is stopped, or whose machine is gone, sends no report.
+    Worker 0 decides whether the training can go on, and sends the decision to all. A killed process
+    closes its connection; a stopped one, or one on a machine that is gone, sends no report.
 
     Args:
         rank: number of this worker.
-        links: the connections by rank: in worker 0 those of all others, in others that of worker 0.
+        links: connections by rank: worker 0 has one to each other worker, the others to worker 0.
         limit_s: time without a report, or that others wait for a worker, until it is lost.
         relay: to JAX's coordinator.
 
@@ -135,12 +135,12 @@ class WorkerWatch:
             self._since_s = 0.0
 
     def reason(self) -> str | None:
-        """The reason of a sum that failed, for which it waits a moment."""
+        """The reason why a sum failed; waits a moment for it."""
         self._failed.wait(_GRACE_S)
         return self.failure
 
     def leave(self) -> None:
-        """At exit: wait until all workers have come to their end, and disconnect from JAX's.
+        """At exit: wait until the programs of all workers have ended, and disconnect from JAX's.
 
         If one of the others cannot go on without this worker, the process ends with status 1.
         """
@@ -167,7 +167,7 @@ class WorkerWatch:
         while not (self._failed.is_set() or self._over.is_set()):
             if (now_s := time.monotonic()) >= due_s or self._left:
                 due_s = now_s + every_s
-                self._tell(self._own())
+                self._report(self._own())
             for key, _ in ready.select(0.05 if self._left else max(0.0, due_s - now_s)):
                 rank = key.data
                 try:
@@ -180,8 +180,8 @@ class WorkerWatch:
                     continue
                 *lines, pending[rank] = (pending[rank] + content).split(b"\n")
                 for line in lines:
-                    self._heard(rank, json.loads(line))
-            self._judge()
+                    self._receive(rank, json.loads(line))
+            self._check_reports()
         if self.failure is not None:
             self._end_a_wait()
 
@@ -201,8 +201,8 @@ class WorkerWatch:
             history,
         )
 
-    def _tell(self, own: Report) -> None:
-        """Send the own state to worker 0; worker 0 sends that it is there."""
+    def _report(self, own: Report) -> None:
+        """Send the state to worker 0; worker 0 sends an empty message, as a sign of life."""
         if self._rank == 0:
             self._reports[0] = own
         self._send({"report": own} if self._rank else {})
@@ -210,28 +210,28 @@ class WorkerWatch:
     def _send(self, message: Mapping[str, Any]) -> None:
         line = json.dumps(message).encode() + b"\n"
         for link in self._links.values():
-            with contextlib.suppress(OSError):  # its end is noticed by the reader
+            with contextlib.suppress(OSError):  # the reader notices a closed connection
                 link.sendall(line)
 
-    def _heard(self, rank: int, message: Mapping[str, Any]) -> None:
+    def _receive(self, rank: int, message: Mapping[str, Any]) -> None:
         now_s = time.monotonic()
         if rank == 0:
-            self._reports[0] = self._reports[0]._replace(heard_s=now_s)
+            self._reports[0] = self._reports[0]._replace(reported_s=now_s)
             if "failure" in message:
                 self._fail(message["failure"])
             if message.get("over"):
                 self._over.set()
         else:
-            self._reports[rank] = Report(*message["report"])._replace(heard_s=now_s)
+            self._reports[rank] = Report(*message["report"])._replace(reported_s=now_s)
 
     def _closed(self, rank: int) -> None:
         if not self._over.is_set():
             self._fail(f"worker {rank} has ended")
 
-    def _judge(self) -> None:
+    def _check_reports(self) -> None:
         if self._failed.is_set():
             return
-        reason = judged(self._reports, time.monotonic(), self._limit_s)
+        reason = failure_reason(self._reports, time.monotonic(), self._limit_s)
         if reason is not None:
             self._fail(reason)
         elif self._rank == 0 and all(r.left for r in self._reports.values()):

@@ -43,7 +43,7 @@ def connect_all(address: Address, seconds: float) -> dict[int, socket.socket]:
     Worker 0 listens on the coordinator's port, and answers the others once all have connected.
 
     Returns:
-        The connections by rank: in worker 0 those of all others, in others that of worker 0.
+        Connections by rank: worker 0 has one to each other worker, the others to worker 0.
 
     Raises:
         DistributedError: the port is in use, a worker is missing, or has another version.
@@ -79,7 +79,7 @@ def connect_all(address: Address, seconds: float) -> dict[int, socket.socket]:
 
 
 def _line(link: socket.socket) -> bytes:
-    """The first line that comes, and nothing after it."""
+    """The first line received; nothing after it is read."""
     line = b""
     while not line.endswith(b"\n") and (byte := link.recv(1)):
         line += byte
@@ -128,7 +128,7 @@ def _missing(connections: Mapping[int, socket.socket], size: int) -> Distributed
 
 
 def _greeted(connection: socket.socket, size: int, others: Container[int]) -> int | None:
-    """The rank in a worker's greeting; ``None`` for a connection of something else.
+    """The rank in a worker's greeting; ``None`` for a connection of another program.
 
     Raises:
         DistributedError: its rank is taken or too large, or its versions are others.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from modkit.kvstore.failure_detection import Report, judged
+from modkit.kvstore.failure_detection import Report, failure_reason
 
 FINE = Report(4, None, 0.0, False, 100.0)
 WAITS = FINE._replace(entered=5, waiting_s=61.0)
@@ -13,7 +13,7 @@ WAITS = FINE._replace(entered=5, waiting_s=61.0)
     [
         ([FINE, FINE], None),
         ([WAITS, WAITS], None),  # a long step: all compute
-        ([FINE, FINE._replace(heard_s=39.0)], "worker 1 has not answered for 60 s"),
+        ([FINE, FINE._replace(reported_s=39.0)], "worker 1 has not answered for 60 s"),
         ([WAITS._replace(waiting_s=59.0), FINE], None),
         ([WAITS, FINE], "worker 1 has not come to sum 5, in which worker 0 has waited for 61 s"),
         ([FINE, WAITS, WAITS], "worker 0 has not come to sum 5"),
@@ -28,5 +28,5 @@ WAITS = FINE._replace(entered=5, waiting_s=61.0)
     ],
 )  # fmt: skip
 def test_judgements(reports, reason):
-    found = judged(dict(enumerate(reports)), 100.0, 60.0)
+    found = failure_reason(dict(enumerate(reports)), 100.0, 60.0)
     assert found == reason or (found or "").startswith(reason or "nothing")
