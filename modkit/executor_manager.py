@@ -16,7 +16,7 @@ from modkit.module import executor_group
 from modkit.module.executor_group import _load_data as _load_data
 from modkit.module.executor_group import _load_general as _load_general
 from modkit.module.executor_group import _load_label as _load_label
-from modkit.module.split_batch import even_slices
+from modkit.module.split_batch import batch_slices
 from modkit.ndarray import NDArray
 from modkit.symbol import Symbol
 
@@ -25,7 +25,7 @@ __dir__ = dir_of(__name__)
 
 def _split_input_slice(batch_size: int, work_load_list: Sequence[float]) -> list[slice]:
     """Slices of a batch for several devices, in proportion to their work loads."""
-    return even_slices(batch_size, work_load_list)
+    return batch_slices(batch_size, work_load_list)
 
 
 def _check_arguments(symbol: Symbol) -> None:

@@ -174,13 +174,13 @@ def _end(processes: Sequence[Process], signals: Sequence[int]) -> None:
     for process in left:
         limit_s = _REMOTE_S if process.remote else limit_s
         process.request_end()
-    said = False
+    logged = False
     while any(process.poll() is None for process in left) and len(signals) == before:
         waited_s = time.monotonic() - began_s
         if waited_s > limit_s:
             break
-        if waited_s > _SILENT_S and not said:
-            said = True
+        if waited_s > _SILENT_S and not logged:
+            logged = True
             sys.stderr.write(
                 f"modkit launch: waiting up to {limit_s:g} s for the workers to end; Ctrl-C ends "
                 "them at once\n"

@@ -57,11 +57,11 @@ class MXDataIter(DataIter):
         label_name: str = "softmax_label",
         inert: Mapping[str, Any] | None = None,
     ):
-        who = type(self).__name__
-        check_parameters(who, inert or {})
-        super().__init__(parse_value(batch_size, int, where=f"{who}: batch_size"))
+        caller = type(self).__name__
+        check_parameters(caller, inert or {})
+        super().__init__(parse_value(batch_size, int, where=f"{caller}: batch_size"))
         if self.batch_size < 1:
-            raise ParameterError(f"{who}: batch_size: got {batch_size}, expected at least 1")
+            raise ParameterError(f"{caller}: batch_size: got {batch_size}, expected at least 1")
         self._names = data_name, label_name
         self._rows: Iterator[HostBatch] | None = None
         self._present: HostBatch | None = None
@@ -184,7 +184,7 @@ class MXDataIter(DataIter):
         return self._now().pad
 
 
-def check_parameters(who: str, given: Mapping[str, Any], known: Iterable[str] = ()) -> None:
+def check_parameters(caller: str, given: Mapping[str, Any], known: Iterable[str] = ()) -> None:
     """Check parameters that have no effect in modkit.
 
     Raises:
@@ -192,8 +192,10 @@ def check_parameters(who: str, given: Mapping[str, Any], known: Iterable[str] = 
     """
     for name, value in given.items():
         if name not in _INERT:
-            raise ParameterError(f"{who}: no parameter {name!r}.{nearest(name, [*known, *_INERT])}")
-        parse_value(value, _INERT[name], where=f"{who}: {name}")
+            raise ParameterError(
+                f"{caller}: no parameter {name!r}.{nearest(name, [*known, *_INERT])}"
+            )
+        parse_value(value, _INERT[name], where=f"{caller}: {name}")
 
 
 def files_at(path: str) -> list[Path]:
@@ -239,7 +241,7 @@ class FileTable:
         return len(self.data)
 
 
-class Round:
+class PaddedBatches:
     """Batches of a table, with padding of an incomplete last batch.
 
     With ``round_batch`` the padding is the first samples, and the next epoch begins after them.

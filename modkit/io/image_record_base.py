@@ -14,7 +14,7 @@ import numpy as np
 
 from modkit.errors import FileFormatError, ParameterError
 from modkit.files import located
-from modkit.io.file_iter import HostBatch, MXDataIter, Round, check_parameters, shape_of
+from modkit.io.file_iter import HostBatch, MXDataIter, PaddedBatches, check_parameters, shape_of
 from modkit.io.image_decoding import decode_image
 from modkit.io.order import Shuffler, checked_part
 from modkit.io.packing import IRHeader
@@ -53,15 +53,15 @@ class ImageRecordBase(MXDataIter):
         given: Mapping[str, Any],
         seed_aug: int,
     ):
-        who = type(self).__name__
+        caller = type(self).__name__
         super().__init__(batch_size, *names)
         self._path = os.fspath(path)
         self._threads = max(given["preprocess_threads"], 1)
         self._shuffler = Shuffler(self._added_seed + given["seed"]) if given["shuffle"] else None
         self._draws = np.random.default_rng(seed_aug)
-        self._offsets = _part(who, self._path, given["num_parts"], given["part_index"])
+        self._offsets = _part(caller, self._path, given["num_parts"], given["part_index"])
         self._following: list[int] | None = None
-        self._round = Round(self.batch_size, given["round_batch"])
+        self._batches = PaddedBatches(self.batch_size, given["round_batch"])
 
     def _image(
         self, record: bytes, draws: np.ndarray, seed: int | None
@@ -81,18 +81,18 @@ class ImageRecordBase(MXDataIter):
         """Begin anew, with orders and augmentations of this seed."""
         self._shuffler = self._shuffler and Shuffler(self._added_seed + seed)
         self._draws = np.random.default_rng(seed)
-        self._following, self._round.begin = None, 0
+        self._following, self._batches.begin = None, 0
         self.reset()
 
     def _place(self) -> dict[str, Any]:
         return {
-            "begin": self._round.begin, "following": self._following,
+            "begin": self._batches.begin, "following": self._following,
             "draws": self._draws.bit_generator.state,
             "drawn": self._shuffler and self._shuffler.drawn,
         }  # fmt: skip
 
     def _move_to(self, place: Mapping[str, Any]) -> None:
-        self._round.begin, self._following = place["begin"], place["following"]
+        self._batches.begin, self._following = place["begin"], place["following"]
         self._draws.bit_generator.state = place["draws"]
         if self._shuffler:
             self._shuffler.move_to(place["drawn"])
@@ -100,9 +100,9 @@ class ImageRecordBase(MXDataIter):
     def _epoch(self) -> Iterator[HostBatch]:
         order, self._following = self._following or self._new_order(), None
         with _threads(self._threads) as pool, MXRecordIO(self._path, "r") as file:
-            for ids, pad in self._round.ids(len(order)):
+            for ids, pad in self._batches.ids(len(order)):
                 real = len(ids) - pad
-                if pad and self._round.round_batch:
+                if pad and self._batches.round_batch:
                     # The padding of the batch is the beginning of the next epoch.
                     self._following = self._new_order()
                 filling = self._following or order
@@ -145,13 +145,16 @@ def pixels(data: bytes, channels: int) -> np.ndarray:
 
 
 def read_options(
-    who: str, given: Mapping[str, Any], options: Mapping[str, tuple[Any, Any]], inert: Sequence[str]
+    caller: str,
+    given: Mapping[str, Any],
+    options: Mapping[str, tuple[Any, Any]],
+    inert: Sequence[str],
 ) -> dict[str, Any]:
     """Values of all ``options``, from those that are given; ``inert`` ones are passed over."""
     rest = {n: value for n, value in given.items() if n not in options and n not in inert}
-    check_parameters(who, rest, options)
+    check_parameters(caller, rest, options)
     return {
-        name: parse_value(given.get(name, default), kind, where=f"{who}: {name}")
+        name: parse_value(given.get(name, default), kind, where=f"{caller}: {name}")
         for name, (kind, default) in options.items()
     }
 
@@ -170,9 +173,9 @@ def _threads(count: int) -> Iterator[ThreadPoolExecutor]:
         pool.shutdown(wait=False)
 
 
-def _part(who: str, path: str, num_parts: int, part_index: int) -> Sequence[int]:
+def _part(caller: str, path: str, num_parts: int, part_index: int) -> Sequence[int]:
     """Offsets of the records of a part: those that begin in its share of the bytes."""
-    checked_part(num_parts, part_index, who)
+    checked_part(num_parts, part_index, caller)
     with MXRecordIO(path, "r") as file:
         offsets, size = file.places()
     if not size:
@@ -181,9 +184,9 @@ def _part(who: str, path: str, num_parts: int, part_index: int) -> Sequence[int]
     return [offset for offset in offsets if offset // step == part_index]
 
 
-def image_shape(who: str, given: Any) -> tuple[int, int, int]:
+def image_shape(caller: str, given: Any) -> tuple[int, int, int]:
     """``data_shape`` of an iterator; a ParameterError unless it is (channels, height, width)."""
-    shape = shape_of(given, f"{who}: data_shape")
+    shape = shape_of(given, f"{caller}: data_shape")
     if len(shape) != 3 or shape[0] not in (1, 3):
-        raise ParameterError(f"{who}: data_shape: got {shape}, expected (1 or 3, height, width)")
+        raise ParameterError(f"{caller}: data_shape: got {shape}, expected (1 or 3, height, width)")
     return shape[0], shape[1], shape[2]

@@ -14,22 +14,22 @@ T = TypeVar("T")
 _MOST_WORDS = 1 << 20
 
 
-def part_of(count: int, num_parts: int, part_index: int, who: str) -> slice:
+def part_of(count: int, num_parts: int, part_index: int, caller: str) -> slice:
     """The range of a part among ``count`` samples; see `checked_part`.
 
     >>> [part_of(10, 3, i, "") for i in range(3)]
     [slice(0, 3, None), slice(3, 6, None), slice(6, 10, None)]
     """
-    parts, index = checked_part(num_parts, part_index, who)
+    parts, index = checked_part(num_parts, part_index, caller)
     return slice(count * index // parts, count * (index + 1) // parts)
 
 
-def checked_part(num_parts: int | str, part_index: int | str, who: str) -> tuple[int, int]:
+def checked_part(num_parts: int | str, part_index: int | str, caller: str) -> tuple[int, int]:
     """The number of parts, and the index of one; a ParameterError if there is no such part."""
-    parts = parse_value(num_parts, int, where=f"{who}: num_parts")
-    index = parse_value(part_index, int, where=f"{who}: part_index")
+    parts = parse_value(num_parts, int, where=f"{caller}: num_parts")
+    index = parse_value(part_index, int, where=f"{caller}: part_index")
     if not 0 <= index < parts:
-        raise ParameterError(f"{who}: part_index: got {index}, expected 0 to {parts - 1}")
+        raise ParameterError(f"{caller}: part_index: got {index}, expected 0 to {parts - 1}")
     return parts, index
 
 

@@ -21,7 +21,7 @@ from modkit.io.file_iter import (
     FileTable,
     HostBatch,
     MXDataIter,
-    Round,
+    PaddedBatches,
     files_at,
     shape_of,
 )
@@ -39,16 +39,16 @@ class _TableIter(MXDataIter):
         """Set what the epochs are over."""
         where = f"{type(self).__name__}: round_batch"
         self._table = table
-        self._round = Round(self.batch_size, parse_value(round_batch, bool, where=where))
+        self._batches = PaddedBatches(self.batch_size, parse_value(round_batch, bool, where=where))
 
     def _place(self) -> dict[str, Any]:
-        return {"begin": self._round.begin}
+        return {"begin": self._batches.begin}
 
     def _move_to(self, place: Mapping[str, Any]) -> None:
-        self._round.begin = place["begin"]
+        self._batches.begin = place["begin"]
 
     def _epoch(self) -> Iterator[HostBatch]:
-        return self._round.epoch(self._table)
+        return self._batches.epoch(self._table)
 
 
 @check_arguments

@@ -13,7 +13,7 @@ from modkit.errors import ShapeError
 from modkit.executor.avals import GraphAvals, avals_of
 from modkit.executor.binding import row_sparse_gradients
 from modkit.io import DataDesc
-from modkit.module.split_batch import batch_axes, batch_size_of, even_slices, local_shapes
+from modkit.module.split_batch import batch_axes, batch_size_of, batch_slices, local_shapes
 from modkit.ndarray.sparse import zeros
 from modkit.ndarray.sparse_cell import RowsCell, SparseCell, SparsePartsCell
 from modkit.ndarray.storage import (
@@ -145,7 +145,7 @@ class Binder:
         """
         descs = [*data_shapes, *(label_shapes or ())]
         size = batch_size_of(descs)
-        slices = even_slices(size, self.workload)
+        slices = batch_slices(size, self.workload)
         made = sum(self.infer(descs, part).made for part in slices)
         if self.for_training and all(ctx._is_cpu for ctx in self.contexts):
             current().prepare_training(made)

@@ -17,7 +17,7 @@ from modkit.ndarray.storage import HostCell
 from modkit.ops.stype import CSR
 
 
-def even_slices(batch_size: int, work_load: Sequence[float]) -> list[slice]:
+def batch_slices(batch_size: int, work_load: Sequence[float]) -> list[slice]:
     """Slices of a batch in proportion to ``work_load``.
 
     Raises:

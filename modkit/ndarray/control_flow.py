@@ -37,8 +37,8 @@ def foreach(body: Callable[[Any, Any], Any], data: Any, init_states: Any) -> tup
         raise ParameterError(f"foreach: data: got {counts} rows, expected {counts[0]} in each")
     states, steps, form = init_states, [], []
     for i in range(len(rows[0])):
-        said, states = pair(body(regroup([x[i] for x in rows], row_form), states), "foreach")
-        outputs, form_now = flatten(said, NDArray, "foreach: outputs of the body")
+        returned, states = pair(body(regroup([x[i] for x in rows], row_form), states), "foreach")
+        outputs, form_now = flatten(returned, NDArray, "foreach: outputs of the body")
         form = _same_form(form_now, form, i, "foreach")
         steps.append(outputs)
     return regroup(_stacked(steps, len(steps)), form), states
@@ -80,9 +80,9 @@ def while_loop(
         raise ParameterError("while_loop: loop_vars: got none, expected one or more")
     steps, output_form = [], []
     while len(steps) < most and _truth(cond(*arguments(states, form))):
-        said, new = pair(func(*arguments(states, form)), "while_loop")
-        said = [] if said is None else said
-        outputs, form_now = flatten(said, NDArray, "while_loop: outputs of func")
+        returned, new = pair(func(*arguments(states, form)), "while_loop")
+        returned = [] if returned is None else returned
+        outputs, form_now = flatten(returned, NDArray, "while_loop: outputs of func")
         output_form = _same_form(form_now, output_form, len(steps), "while_loop")
         new, _ = flatten(new, NDArray, "while_loop: loop_vars of func")
         if len(new) != len(states):

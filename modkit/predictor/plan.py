@@ -137,8 +137,8 @@ def _types(
     net: Symbol, params: Mapping[str, Any], inputs: Mapping[str, Input], dtype: Any
 ) -> dict[str, Any]:
     """Element types of inputs and parameters."""
-    said = {n: dtype if each.dtype is None else each.dtype for n, each in inputs.items()}
-    known = {n: dtype_name(t) for n, t in said.items() if t is not None}
+    types = {n: dtype if each.dtype is None else each.dtype for n, each in inputs.items()}
+    known = {n: dtype_name(t) for n, t in types.items() if t is not None}
     own = {n: dtype_name(v.dtype) for n, v in params.items()}
     if dtype is None:
         known |= own

@@ -24,11 +24,11 @@ Locations = tuple[int, ...]
 
 
 class Tie(NamedTuple):
-    """An input or output of a node, as a body has it.
+    """The input or output of a node that a variable or output of a body stands for.
 
     Attributes:
-        place: its number among the node's inputs and outputs, the inputs first.
-        row: whether the body has one row of it, which is one step's.
+        place: its number among the inputs and outputs of the node, the inputs first.
+        row: whether the body has one row of it, that of the present step.
     """
 
     place: int
@@ -79,8 +79,7 @@ class Body(NamedTuple):
 class ControlFlow(Op):
     """An operator that runs graphs.
 
-    They are ``attrs["bodies"]``: graphs where names and shapes are inferred, lowered ones where it
-    runs.
+    ``attrs["bodies"]`` holds them: as graphs for inference of names and shapes, lowered to run.
     """
 
     body_names: ClassVar[tuple[str, ...]]
@@ -118,7 +117,7 @@ class ControlFlow(Op):
         return list(zip(attrs["bodies"], wires, strict=True))
 
     def shapes(self, ins: list[Sizes], outs: list[Sizes], attrs: Attrs) -> Rule:
-        """The rule of shapes: what is known goes through the bodies and back, until it stays."""
+        """The rule of shapes: known sizes pass through the bodies and back, to a fixed point."""
         table, before = [*ins, *outs], None
         wired, names = self.wired(attrs), [*self.input_names(attrs), *self.output_names(attrs)]
         ties = {t for _, w in wired for t in (*w.inputs, *(t for ts in w.heads for t in ts))}
@@ -142,7 +141,7 @@ class ControlFlow(Op):
                 ties = zip(graph.inputs, wires.inputs, strict=True)
                 known = {n.name: table[t.place] for n, t in ties}
                 found = infer_dtypes(graph, {n: t for n, t in known.items() if t})
-                for tie, dtype in _facts(wires, found.of(graph.inputs), found.heads):
+                for tie, dtype in _solved(wires, found.of(graph.inputs), found.heads):
                     old, name = table[tie.place], names[tie.place]
                     table[tie.place] = dtype_inference.merge(old, dtype, name)
         return table[: len(ins)], table[len(ins) :]
@@ -246,7 +245,7 @@ def _through(
     known = {n.name: inside(t) for n, t in zip(graph.inputs, wires.inputs, strict=True)}
     heads = [common("state", [inside(t) for t in ties]) for ties in wires.heads]
     found = infer_shapes(graph, {n: s for n, s in known.items() if s is not None}, heads)
-    for tie, shape in _facts(wires, found.of(graph.inputs), found.heads):
+    for tie, shape in _solved(wires, found.of(graph.inputs), found.heads):
         old = table[tie.place]
         if tie.row and old is not None and len(old) == 1:  # its rows have the shape (1,)
             shape = length
@@ -255,9 +254,9 @@ def _through(
         table[tie.place] = merge(names[tie.place], old, shape)
 
 
-def _facts(wires: Wires, inputs: Sequence[Any], heads: Sequence[Any]) -> list[tuple[Tie, Any]]:
-    """Each tie with the fact that the body found."""
-    tied = [(t, fact) for ts, fact in zip(wires.heads, heads, strict=True) for t in ts]
+def _solved(wires: Wires, inputs: Sequence[Any], heads: Sequence[Any]) -> list[tuple[Tie, Any]]:
+    """Each tie with the shape or type that inference found inside the body."""
+    tied = [(t, found) for ts, found in zip(wires.heads, heads, strict=True) for t in ts]
     return [*zip(wires.inputs, inputs, strict=True), *tied]
 
 
@@ -357,8 +356,8 @@ class WhileLoop(ControlFlow):
         def step(carried: Any, number: Any) -> Any:
             active, states, kept = carried
             own = _step_key(key, number)
-            (said,), _ = test.run(dict(zip(body.states, states, strict=True)), kept, own)
-            active = active & _truth(said)
+            (truth,), _ = test.run(dict(zip(body.states, states, strict=True)), kept, own)
+            active = active & _as_bool(truth)
             blank = [jnp.zeros(x.shape, x.dtype) for x in jax.eval_shape(go, states, kept, own)[0]]
             made, states, kept = lax.cond(
                 active, go, lambda states, kept, _: (blank, states, kept), states, kept, own
@@ -395,7 +394,7 @@ class Cond(ControlFlow):
     def run(self, parts: Sequence[Body], attrs: Attrs, kept: Places, key: Any) -> Any:
         """See `ControlFlow.run`."""
         test, *branches = parts
-        (said,), kept = test.run({}, kept, key)
+        (truth,), kept = test.run({}, kept, key)
 
         def branch(body: Body) -> Callable[[Places], Any]:
             return lambda kept: body.run({}, kept, key)
@@ -405,7 +404,7 @@ class Cond(ControlFlow):
             "_cond: output of the second branch",
             *(jax.eval_shape(each, kept)[0] for each in (then, other)),
         )
-        return lax.cond(_truth(said), then, other, kept)
+        return lax.cond(_as_bool(truth), then, other, kept)
 
 
 def _results(attrs: Attrs, count: int, states: Sequence[int]) -> tuple[tuple[Tie, ...], ...]:
@@ -451,7 +450,7 @@ def _checked(what: str, old: Sequence[jax.Array], new: Sequence[jax.Array]) -> t
     return tuple(new)
 
 
-def _truth(value: jax.Array) -> jax.Array:
+def _as_bool(value: jax.Array) -> jax.Array:
     if value.size != 1:
         raise ShapeError(f"the condition: got shape {value.shape}, expected one element")
     return value.reshape(()) != 0

@@ -183,8 +183,8 @@ def foreach(
     with _BodyScope(name) as scope:
         now = scope.variables(rows, "foreach: data")
         old = scope.variables(states, "foreach: init_states")
-        said, new = pair(body(regroup(now, row_form), regroup(old, state_form)), "foreach")
-        outputs, output_form = flatten(said, Symbol, "foreach: outputs of the body")
+        returned, new = pair(body(regroup(now, row_form), regroup(old, state_form)), "foreach")
+        outputs, output_form = flatten(returned, Symbol, "foreach: outputs of the body")
         new, new_form = flatten(new, Symbol, "foreach: states of the body")
         if new_form != state_form:
             raise ParameterError(
@@ -252,17 +252,17 @@ def while_loop(
     if not states:
         raise ParameterError("while_loop: loop_vars: got none, expected one or more")
     with _BodyScope(f"{name}_cond") as scope:
-        said = cond(*arguments(scope.variables(states, "while_loop: loop_vars"), form))
-        if not isinstance(said, Symbol) or len(said) != 1:
+        returned = cond(*arguments(scope.variables(states, "while_loop: loop_vars"), form))
+        if not isinstance(returned, Symbol) or len(returned) != 1:
             raise ParameterError(
-                f"while_loop: cond returned {said!r}, expected a Symbol of one output"
+                f"while_loop: cond returned {returned!r}, expected a Symbol of one output"
             )
-        test = scope.cut([said], "while_loop: cond")
+        test = scope.cut([returned], "while_loop: cond")
     with _BodyScope(f"{name}_func") as scope:
         old = scope.variables(states, "while_loop: loop_vars")
-        said, new = pair(func(*arguments(old, form)), "while_loop")
-        said = [] if said is None else said
-        outputs, output_form = flatten(said, Symbol, "while_loop: outputs of func")
+        returned, new = pair(func(*arguments(old, form)), "while_loop")
+        returned = [] if returned is None else returned
+        outputs, output_form = flatten(returned, Symbol, "while_loop: outputs of func")
         new, _ = flatten(new, Symbol, "while_loop: loop_vars of func")
         if len(new) != len(states):
             raise ParameterError(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import modkit as mx
 from modkit.errors import FileFormatError, MXNetError, NotReadyError, ParameterError
 from modkit.files import MissingFileError
-from modkit.io.file_iter import FileTable, Round
+from modkit.io.file_iter import FileTable, PaddedBatches
 from modkit.io.mnist import read_idx
 from modkit.io.order import Shuffler
 from tests.io.scenarios import batches, idx_files, lines, text
@@ -21,7 +21,7 @@ from tests.io.scenarios import batches, idx_files, lines, text
 @given(st.integers(1, 20), st.integers(1, 30), st.integers(1, 5))
 def test_round_batches_go_round_without_a_gap(count, size, epochs):
     table = FileTable(np.arange(count), np.arange(count))
-    epoch = Round(size, round_batch=True).epoch
+    epoch = PaddedBatches(size, round_batch=True).epoch
     seen = [i for _ in range(epochs) for rows in epoch(table) for i in rows.data.tolist()]
     assert seen == [i % count for i in range(len(seen))]
 
@@ -29,7 +29,7 @@ def test_round_batches_go_round_without_a_gap(count, size, epochs):
 @given(st.integers(1, 20), st.integers(1, 30))
 def test_without_round_batch_each_epoch_shows_all_once(count, size):
     table = FileTable(np.arange(count), np.arange(count))
-    rounds = Round(size, round_batch=False)
+    rounds = PaddedBatches(size, round_batch=False)
     for _ in range(2):
         rows = list(rounds.epoch(table))
         real = [i for row in rows for i in row.data[: size - row.pad].tolist()]

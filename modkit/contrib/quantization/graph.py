@@ -15,7 +15,7 @@ PRODUCTS = {
     "Convolution": "_contrib_quantized_conv",
     "FullyConnected": "_contrib_quantized_fully_connected",
 }
-"""Layers that are worth the conversions around them."""
+"""Layers whose gain is worth the conversions around them."""
 
 PASSING = {
     "Activation": "_contrib_quantized_act",
@@ -29,14 +29,14 @@ PASSING = {
 """Layers that are quantized between others."""
 
 _INT32 = {*PRODUCTS, "elemwise_add", "elemwise_mul"}
-"""Layers whose results are int32 and become 8 bits by a node after."""
+"""Layers of int32 results, which a ``requantize`` node turns into 8 bits."""
 
 _FITS: dict[str, Callable[[Mapping[str, object]], bool]] = {
     "Activation": lambda a: a["act_type"] == "relu",
     "Convolution": lambda a: a["layout"] in (None, "NCW", "NCHW", "NCDHW"),
     "Pooling": lambda a: a["pool_type"] in ("max", "avg") and a["pooling_convention"] != "same",
 }
-"""Whether parameters have a form in 8 bits, for operators of which not all have."""
+"""Predicates of parameters: whether the operator has an 8-bit form with them; default always."""
 
 _FLOAT_INPUTS = {"BatchNorm": 1}
 """The number of inputs that are quantized, where the others stay float32."""
@@ -56,11 +56,11 @@ _NAMED = {
     "_contrib_hawkesll", "_contrib_ifft", "_contrib_index_array", "_rnn_param_concat", "col2im",
     "elemwise_add", "im2col", "make_loss", "softmax", "softmin",
 }  # fmt: skip
-"""Operators whose outputs have names; those of others have numbers in the names of conversions."""
+"""Operators with named outputs; conversions of others are named by the number of the output."""
 
 
 def _entry_name(entry: Entry) -> str:
-    """The name of an old entry in that of the node that quantizes it."""
+    """The part of a conversion's name that stands for the entry it converts."""
     if entry.node.is_variable or _first_name(entry.node) in _NAMED:
         return entry_name(entry)
     return f"{entry.node.name}_{entry.output}"
@@ -100,7 +100,7 @@ def _has_8_bits(node: Node) -> bool:
 
 
 def _between(graph: Graph, found: set[int]) -> set[int]:
-    """These nodes without layers that pass levels on from or to none of them."""
+    """These nodes without `PASSING` layers that lack a quantized producer or a quantized user."""
     passing = [node for node in graph.nodes if id(node) in found and _first_name(node) in PASSING]
     users: dict[int, set[int]] = {}
     for node in graph.nodes:
@@ -119,7 +119,7 @@ def _between(graph: Graph, found: set[int]) -> set[int]:
 
 
 class _Rewriter:
-    """Builds the quantized graph; it has each entry in float32, in 8 bits, or in both."""
+    """Builds the quantized graph, in which an entry exists in float32, in 8 bits, or in both."""
 
     def __init__(self, inside: set[int], parameters: Collection[str], out_type: str):
         self._inside, self._parameters, self._out_type = inside, parameters, out_type
