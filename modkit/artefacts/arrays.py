@@ -92,7 +92,7 @@ def _measured(found: Statistics | None) -> list[str]:
     return ["" if n is None else f"{n:.4g}" for n in numbers] + [str(found.not_finite)]
 
 
-def array_facts(stored: Stored, stats: bool = False) -> ArrayFacts:
+def array_facts(stored: Stored, stats: bool) -> ArrayFacts:
     """The facts of an array; a sparse one has no statistics."""
     return ArrayFacts(
         name=stored.name,
@@ -105,7 +105,7 @@ def array_facts(stored: Stored, stats: bool = False) -> ArrayFacts:
     )
 
 
-def describe_arrays(path: str, kind: str, size_bytes: int, stats: bool = False) -> ArraysFacts:
+def describe_arrays(path: str, kind: str, size_bytes: int, stats: bool) -> ArraysFacts:
     """Describe a file of arrays; no array is read without ``stats``."""
     with open_arrays(path, kind) as stored:
         arrays = tuple(array_facts(each, stats) for each in stored)

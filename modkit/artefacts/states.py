@@ -72,7 +72,7 @@ class StatesFacts(Facts):
         return [*found, array_table(arrays)] if arrays else found
 
 
-def describe_states(path: str, size_bytes: int, stats: bool = False) -> StatesFacts:
+def describe_states(path: str, size_bytes: int, stats: bool) -> StatesFacts:
     """Describe a ``.states`` file without running any code in it.
 
     Raises:

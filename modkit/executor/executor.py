@@ -350,7 +350,7 @@ def make_executor(
     grads: Mapping[str, NDArray | None],
     aux: Handles,
     grad_req: Mapping[str, str],
-    group2ctx: Mapping[str, Context] | None = None,
+    group2ctx: Mapping[str, Context] | None,
 ) -> Executor:
     """Join a symbol and its handles, which must be complete and of the right shapes."""
     arrays = {**args, **aux}

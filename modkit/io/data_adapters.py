@@ -39,19 +39,14 @@ def training_sources(
     before, train = train, _from_dataset(train, batch_size)
     given = None if is_iterator(train) else columns(train, *names, "fit: train_data")
     if given is None:
-        used = {
-            "batch_size": batch_size if train is before else None,
-            "shuffle": shuffle,
-            "validation_split": validation_split or None,
-            "sample_weight": sample_weight,
-            "class_weight": class_weight,
-        }
-        for name, value in used.items():
-            if value is not None:
-                raise ParameterError(
-                    f"fit: {name}: only for arrays; train_data is of type "
-                    f"{type(train).__name__}, which makes batches"
-                )
+        _refuse_for_batches(
+            train,
+            batch_size=batch_size if train is before else None,
+            shuffle=shuffle,
+            validation_split=validation_split or None,
+            sample_weight=sample_weight,
+            class_weight=class_weight,
+        )
         if not is_iterator(train) and _makes_batches(train):
             train = BatchesIter(train, *names, "fit: train_data")
     else:
@@ -61,8 +56,23 @@ def training_sources(
         if validation_split:
             given, held_out = _split(given, validation_split)
         train = _training_iterator(given, batch_size or 32, shuffle is None or shuffle)
+    return train, _validation_source(held_out, train, names)
+
+
+def _refuse_for_batches(train: Any, **given: Any) -> None:
+    """Refuse arguments for arrays where training data make batches."""
+    for name, value in given.items():
+        if value is not None:
+            raise ParameterError(
+                f"fit: {name}: only for arrays; train_data is of type "
+                f"{type(train).__name__}, which makes batches"
+            )
+
+
+def _validation_source(held_out: Any, train: Any, names: Names) -> Any:
+    """An iterator over ``eval_data``, in batches and an order of names like those of ``train``."""
     if held_out is None or has_next(held_out):
-        return train, held_out
+        return held_out
     if isinstance(held_out, str | bytes):
         raise ParameterError(
             f"fit: eval_data: got {held_out!r}, expected a DataIter, a pair (x, y) of arrays, "
@@ -73,7 +83,7 @@ def training_sources(
         shapes = train.provide_data, train.provide_label or []
         data, labels = ([d.name for d in descriptions(each)] for each in shapes)
         order = data, labels
-    return train, evaluation_source(held_out, names, order, size, "fit: eval_data")
+    return evaluation_source(held_out, names, order, size, "fit: eval_data")
 
 
 def has_next(data: Any) -> bool:

@@ -17,7 +17,7 @@ _BORDERS = ("constant", "edge", "symmetric", "wrap", "reflect")
 """NumPy's names of OpenCV's border types 0 to 4."""
 
 
-def chosen_interp(interp: int, before: Sequence[int] = (), after: Sequence[int] = ()) -> int:
+def chosen_interp(interp: int, before: Sequence[int], after: Sequence[int]) -> int:
     """The interpolation of a code: 9 chooses by the sizes, 10 at random, others are as they are.
 
     Args:
@@ -29,8 +29,6 @@ def chosen_interp(interp: int, before: Sequence[int] = (), after: Sequence[int] 
         return random.randint(0, 4)
     if interp != 9:
         return interp
-    if not before:
-        return kernels.CUBIC
     if all(b > a for a, b in zip(before, after, strict=True)):
         return kernels.CUBIC
     shrinks = all(b < a for a, b in zip(before, after, strict=True))

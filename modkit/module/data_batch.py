@@ -25,7 +25,7 @@ class Shapes(NamedTuple):
         return ", ".join(f"{d.name} {tuple(d.shape)}" for d in (*self.data, *(self.label or ())))
 
 
-def as_batch(given: Any, labelled: bool = True) -> DataBatch:
+def as_batch(given: Any, labelled: bool) -> DataBatch:
     """Convert to a DataBatch: from one, a list of them, or an object with a list ``data``.
 
     Args:

@@ -16,13 +16,13 @@ from modkit.errors import (
     ShapeError,
     nearest,
 )
-from modkit.ops.partial_shapes import Sizes, complete
+from modkit.ops.partial_shapes import complete
 from modkit.ops.registry import dtype_name
 from modkit.predictor.batch_padding import BatchPadding, Shape, sample_axis
 from modkit.predictor.sources import Input, sample_axes
 from modkit.symbol import Symbol
 from modkit.symbol.graph import VARIABLE, Entry, Node, joined_by_name
-from modkit.symbol.graph_inference import Solution, infer_dtypes, infer_shapes
+from modkit.symbol.graph_inference import infer_dtypes, infer_shapes
 
 Shapes = Mapping[str, Shape]
 
@@ -104,20 +104,20 @@ def make_plan(
             "and give all parameters"
         )
     known = {n: tuple(arrays[n].shape) for n in params}
-    _checked_shapes(net, {n: each.shape for n, each in inputs.items()}, known)
+    _check_shapes(net, {n: each.shape for n, each in inputs.items()}, known)
     types = _types(net, {n: arrays[n] for n in params}, inputs, dtype)
     batches = _batches(net, inputs, known)
     return Plan(net, blanks, labels, params, types, batches)
 
 
-def _checked_shapes(net: Symbol, inputs: Shapes, params: Shapes) -> Solution[Sizes]:
-    """Shapes inferred from the inputs; each parameter is compared with them."""
+def _check_shapes(net: Symbol, inputs: Shapes, params: Shapes) -> None:
+    """Compare each parameter with the shape that inference finds from the inputs."""
     try:
-        facts = infer_shapes(net.graph, dict(inputs))
+        found = infer_shapes(net.graph, dict(inputs))
     except ShapeError as error:
         raise ShapeError(f"Predictor: {error}. Inputs: {_spelled(inputs)}") from error
     expected = {
-        n.name: s for n, s in zip(net.graph.inputs, facts.of(net.graph.inputs), strict=True)
+        n.name: s for n, s in zip(net.graph.inputs, found.of(net.graph.inputs), strict=True)
     }
     for name, got in params.items():
         wanted = expected[name]
@@ -126,7 +126,6 @@ def _checked_shapes(net: Symbol, inputs: Shapes, params: Shapes) -> Solution[Siz
                 f"Predictor: parameter {name!r}: got shape {got}, but for the inputs "
                 f"{_spelled(inputs)} it should be {wanted}"
             )
-    return facts
 
 
 def _spelled(shapes: Shapes) -> str:

@@ -19,7 +19,7 @@ def is_private(name: str) -> bool:
     return len(name) > 4 and name.startswith("__") and name.endswith("__")
 
 
-def stored_name(name: str, value: str = "...") -> str:
+def stored_name(name: str, value: str) -> str:
     """The name that a node keeps an attribute under.
 
     Raises:
