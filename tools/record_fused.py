@@ -1,4 +1,4 @@
-"""Record networks that Apache MXNet 1.9.1 fused for oneDNN, for `tests/symbol/test_fused.py`.
+"""Record networks that MXNet 1.9.1 fused for oneDNN, for `tests/symbol/test_onednn_nodes.py`.
 
 It runs under the reference's python, never under this project's::
 

@@ -15,9 +15,9 @@ from modkit.ops import sparse_values
 from modkit.ops.registry import Shape
 from modkit.symbol import whole_numbers
 from modkit.symbol.layout import Row, Stack, Value, moved_form
-from modkit.symbol.mirror import KEPT, Part
 from modkit.symbol.node_call import NodeCall
 from modkit.symbol.precision import read_as
+from modkit.symbol.recompute import KEPT, Part
 from modkit.symbol.reroll import Loop, joinable, joined, run_loop, split
 from modkit.tuning.config import current
 

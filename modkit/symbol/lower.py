@@ -26,9 +26,9 @@ from modkit.ops.stype import CSR, ROWS
 from modkit.symbol.evaluate import Draws, Env, Evaluation, Watcher
 from modkit.symbol.graph import Graph, Node, entry_name, post_order, rewrite
 from modkit.symbol.graph_inference import infer_shapes
-from modkit.symbol.mirror import KEPT, Part, parts
 from modkit.symbol.node_call import NodeCall, is_own
 from modkit.symbol.precision import widened
+from modkit.symbol.recompute import KEPT, Part, parts
 from modkit.symbol.reroll import Loop, Nodes, rerolled
 from modkit.symbol.row_sparse import Lookups, row_sources
 from modkit.symbol.structure import Structure

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from modkit.symbol.graph import Graph, Node, parsed
-from modkit.symbol.mirror import recomputed
+from modkit.symbol.recompute import recomputed
 
 
 class Structure:

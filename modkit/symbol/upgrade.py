@@ -10,8 +10,8 @@ from modkit.errors import FileFormatError, ParameterError
 from modkit.ops.registry import OPS, Op
 from modkit.symbol.attrs import HIDDEN, check_for_op
 from modkit.symbol.compose import complete_inputs
-from modkit.symbol.fused import FUSED, unfold
 from modkit.symbol.graph import VARIABLE, Entry, Graph, Node, parsed
+from modkit.symbol.onednn_nodes import FUSED, unfold
 
 OLDEST = 800
 """The version of files that do not name theirs: 0.8.0."""

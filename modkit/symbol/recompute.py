@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from modkit.symbol.graph import Graph, Node
 
-VARIABLE = "MXNET_BACKWARD_DO_MIRROR"
+SWITCH = "MXNET_BACKWARD_DO_MIRROR"
 """``1``: activations, normalisations and whatever else costs little are not kept."""
 
 KEPT = "modkit kept"
@@ -22,7 +22,7 @@ def recomputed(graph: Graph) -> tuple[int, ...]:
     ``MXNET_BACKWARD_DO_MIRROR=1`` all that cost little. What draws random numbers or calls Python
     is always kept.
     """
-    cheap_too = os.environ.get(VARIABLE, "0") == "1"
+    cheap_too = os.environ.get(SWITCH, "0") == "1"
     return tuple(i for i, node in enumerate(graph.nodes) if _is_recomputed(node, cheap_too))
 
 

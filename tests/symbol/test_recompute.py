@@ -7,7 +7,7 @@ import pytest
 import modkit as mx
 from modkit.step.placement import OneContext
 from modkit.step.programs import Programs
-from modkit.symbol import mirror
+from modkit.symbol import recompute
 from modkit.symbol.lower import lower
 from modkit.tuning.xla_options import compile_program, options_for
 from tests.module.networks import assert_same, batches, ready, values
@@ -40,7 +40,7 @@ def trained(symbol, steps=4):
 
 def test_numbers_are_the_same(monkeypatch):
     plain = trained(tower(2))
-    monkeypatch.setenv(mirror.VARIABLE, "1")
+    monkeypatch.setenv(recompute.SWITCH, "1")
     assert lower(tower(2)).structure.recomputed
     assert_same(plain, trained(tower(2)), rtol=1e-4, atol=1e-5)
 
@@ -49,7 +49,7 @@ def test_numbers_are_the_same_where_outputs_are_read_first(monkeypatch):
     data = batches(1, shape=(3, 6, 6))[0]
     found = []
     for word in ("0", "1"):
-        monkeypatch.setenv(mirror.VARIABLE, word)
+        monkeypatch.setenv(recompute.SWITCH, word)
         module = ready(tower(), data)
         module.forward(data, is_train=True)
         outputs = module.get_outputs()[0].asnumpy()
@@ -61,7 +61,7 @@ def test_numbers_are_the_same_where_outputs_are_read_first(monkeypatch):
 
 def residual_bytes(symbol, monkeypatch, word):
     """What the forward pass hands to the backward pass, without the arguments themselves."""
-    monkeypatch.setenv(mirror.VARIABLE, word)
+    monkeypatch.setenv(recompute.SWITCH, word)
     shapes, _, aux = symbol.infer_shape(data=(8, 3, 16, 16))
     lowered = lower(symbol)
     named = zip(symbol.list_arguments(), shapes, strict=True)
@@ -88,7 +88,7 @@ def test_half_of_the_memory_goes(monkeypatch):
 def test_the_compiled_step_needs_less_memory(monkeypatch):
     needed = {}
     for word in ("0", "1"):
-        monkeypatch.setenv(mirror.VARIABLE, word)
+        monkeypatch.setenv(recompute.SWITCH, word)
         symbol = tower(units=12)
         shapes, _, aux = symbol.infer_shape(data=(8, 3, 16, 16))
         lowered = lower(symbol)
@@ -120,7 +120,7 @@ def again(symbol):
 
 def test_what_costs_little_is_computed_again(monkeypatch):
     assert again(tower(1)) == set()
-    monkeypatch.setenv(mirror.VARIABLE, "1")
+    monkeypatch.setenv(recompute.SWITCH, "1")
     names = again(tower(1))
     assert {"bn0", "relu0", "tanh0"} <= names
     assert not {"conv", "conv0", "drop", "fc"} & names
@@ -139,9 +139,9 @@ def test_one_node_can_ask_for_it():
 def test_the_setting_is_read_when_a_graph_is_bound(monkeypatch):
     symbol = tower()
     plain = lower(symbol)
-    monkeypatch.setenv(mirror.VARIABLE, "1")
+    monkeypatch.setenv(recompute.SWITCH, "1")
     assert lower(symbol) is not plain
-    monkeypatch.setenv(mirror.VARIABLE, "0")
+    monkeypatch.setenv(recompute.SWITCH, "0")
     assert lower(symbol) is plain
 
 
@@ -149,11 +149,11 @@ def test_parts_hand_over_what_later_ones_read():
     # 0 and 1 are variables, 2 writes 1; 3 and 5 are kept.
     reads = [None, None, (0, 1), (2,), (3, 1), (4, 2)]
     writes = [(), (), (1,), (), (), ()]
-    made = mirror.parts(reads, writes, [5], [2, 4])
+    made = recompute.parts(reads, writes, [5], [2, 4])
     assert [(p.nodes, p.entering, p.leaving) for p in made] == [
         ((2, 3), (0, 1), (1, 2, 3)),
         ((4, 5), (1, 2, 3), (5,)),
     ]
-    assert mirror.parts(reads, writes, [5], []) == (
-        mirror.Part((2, 3, 4, 5), (0, 1), (5,), frozenset()),
+    assert recompute.parts(reads, writes, [5], []) == (
+        recompute.Part((2, 3, 4, 5), (0, 1), (5,), frozenset()),
     )
