@@ -271,6 +271,8 @@ class _Builder:
         sizes = [math.prod(a.shape) for a in avals]
         sizes += [math.prod(var.aval.shape) for var in equation.invars]
         each = _ELEMENT_S * _weight(name, equation) * (1 if max(sizes) <= _IN_CACHE else 3)
+        if name in ("conv_general_dilated", "dot_general"):  # weights of elements of the result
+            return _STEP_S + each * sizes[0]
         self.draws += name == "random_bits"
         few = name == "random_bits" and max(sizes) <= bits.FEW
         return _STEP_S * (10 if few else _STEPS.get(name, 1)) + each * max(sizes)

@@ -235,3 +235,12 @@ def test_constant_results_are_computed_once_and_unread_ones_never():
     program = program_of(jax.make_jaxpr(shifted)(np.ones(3, np.float32)))
     assert program.steps == 1
     assert program(np.ones(3, np.float32))[0].tolist() == [1, 3, 9]
+
+
+def test_the_work_of_a_gradient_of_weights_grows_as_the_batch():
+    def cost_s(batch):
+        closed = jax.make_jaxpr(lambda x, y: x.T @ y)(np.ones((batch, 4)), np.ones((batch, 3)))
+        return program_of(closed).cost_s
+
+    few, many = cost_s(1_000), cost_s(10_000)
+    assert many < 12 * few
