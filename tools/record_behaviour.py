@@ -2207,6 +2207,16 @@ def filled_narrow_numbers(mx):
 
 
 @question
+def attributes_by_keyword(mx):
+    """A scope overrides the keywords of a layer, and `attr` both."""
+    x = mx.sym.Variable("x")
+    with mx.AttrScope(ctx_group="one", __mood__="calm"):
+        by_keyword = mx.sym.relu(x, name="a", __mood__="wild", lr_mult=5, __own__=1)
+        by_both = mx.sym.relu(x, name="b", attr={"__mood__": "slow"}, __mood__="wild")
+    return [by_keyword.list_attr(), by_both.list_attr()]
+
+
+@question
 def records_as_text(mx):
     """The header of a record, as it is printed."""
     return repr(mx.recordio.IRHeader(0, 2.5, 3, 4))
