@@ -2217,6 +2217,26 @@ def attributes_by_keyword(mx):
 
 
 @question
+def requests_of_a_module(mx):
+    """Requests of single arguments hold for data, labels and fixed parameters too."""
+    batch = mx.io.DataBatch([mx.nd.array([[1, 2], [3, 4]])], [mx.nd.array([0, 1])])
+    named = {"data": "write", "fc_weight": "add"}
+    found = []
+    for request in (named, {"softmax_label": "write"}, ["write", "write", "null", "null"], "add"):
+        module = mx.mod.Module(small_net(mx), fixed_param_names=["fc_weight"])
+        module.bind([("data", (2, 2))], [("softmax_label", (2,))], grad_req=request)
+        module.init_params(mx.init.Constant(0.1))
+        module.init_optimizer(optimizer_params={"learning_rate": 1.0})
+        for _ in range(2):
+            module.forward_backward(batch)
+            module.update()
+        gradients = module._exec_group.execs[0].grad_dict
+        given = {name: each for name, each in gradients.items() if each is not None}
+        found.append([given, module.get_params()[0]])
+    return found
+
+
+@question
 def records_as_text(mx):
     """The header of a record, as it is printed."""
     return repr(mx.recordio.IRHeader(0, 2.5, 3, 4))
