@@ -761,6 +761,9 @@ class BaseModule:
             RuntimeError: one is missing, and ``allow_missing`` is not set.
             ValueError: one is extra, ``allow_missing`` is set and ``allow_extra`` is not; without
                 ``allow_missing`` extra names are a warning, as in `init_params`.
+
+        Differs: the next update starts from these values. Where MXNet's store runs the optimizer
+        (several contexts, or a store object), it updates copies from before, which replace them.
         """
         if not (allow_missing and self._keeps_missing):
             self.init_params(
