@@ -2207,6 +2207,36 @@ def filled_narrow_numbers(mx):
 
 
 @question
+def attributes_by_keyword(mx):
+    """A scope overrides the keywords of a layer, and `attr` both."""
+    x = mx.sym.Variable("x")
+    with mx.AttrScope(ctx_group="one", __mood__="calm"):
+        by_keyword = mx.sym.relu(x, name="a", __mood__="wild", lr_mult=5, __own__=1)
+        by_both = mx.sym.relu(x, name="b", attr={"__mood__": "slow"}, __mood__="wild")
+    return [by_keyword.list_attr(), by_both.list_attr()]
+
+
+@question
+def requests_of_a_module(mx):
+    """Requests of single arguments hold for data, labels and fixed parameters too."""
+    batch = mx.io.DataBatch([mx.nd.array([[1, 2], [3, 4]])], [mx.nd.array([0, 1])])
+    named = {"data": "write", "fc_weight": "add"}
+    found = []
+    for request in (named, {"softmax_label": "write"}, ["write", "write", "null", "null"], "add"):
+        module = mx.mod.Module(small_net(mx), fixed_param_names=["fc_weight"])
+        module.bind([("data", (2, 2))], [("softmax_label", (2,))], grad_req=request)
+        module.init_params(mx.init.Constant(0.1))
+        module.init_optimizer(optimizer_params={"learning_rate": 1.0})
+        for _ in range(2):
+            module.forward_backward(batch)
+            module.update()
+        gradients = module._exec_group.execs[0].grad_dict
+        given = {name: each for name, each in gradients.items() if each is not None}
+        found.append([given, module.get_params()[0]])
+    return found
+
+
+@question
 def records_as_text(mx):
     """The header of a record, as it is printed."""
     return repr(mx.recordio.IRHeader(0, 2.5, 3, 4))

@@ -146,7 +146,8 @@ class Executor:
     ) -> None:  # fmt: skip
         """Gradients of the last forward pass, into ``grad_dict``; computed when they are read.
 
-        Without a forward pass before, the gradients are those at the present values.
+        Without a forward pass before, the gradients are those at the present values; so are those
+        of a second call after arguments have changed (see `Module.backward`).
 
         Args:
             out_grads: gradients of the outputs, in their order or by name. Losses need none, and

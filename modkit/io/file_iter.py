@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from modkit.context import Context
-from modkit.errors import FileFormatError, NotReadyError, ParameterError, nearest
+from modkit.errors import FileFormatError, NotReadyError, ParameterError, nearest, warn_caller
 from modkit.files import named_errors
 from modkit.io.array import to_device
 from modkit.io.base import DataBatch, DataDesc, DataIter, check_position
@@ -185,17 +185,17 @@ class MXDataIter(DataIter):
 
 
 def check_parameters(caller: str, given: Mapping[str, Any], known: Iterable[str] = ()) -> None:
-    """Check parameters that have no effect in modkit.
+    """Check parameters that have no effect in modkit; warn of those that no iterator has.
 
     Raises:
-        ParameterError: a parameter that the iterator does not have, or an invalid value.
+        ParameterError: an invalid value.
     """
     for name, value in given.items():
-        if name not in _INERT:
-            raise ParameterError(
-                f"{caller}: no parameter {name!r}.{nearest(name, [*known, *_INERT])}"
-            )
-        parse_value(value, _INERT[name], where=f"{caller}: {name}")
+        if name in _INERT:
+            parse_value(value, _INERT[name], where=f"{caller}: {name}")
+        else:
+            close = nearest(name, [*known, *_INERT])
+            warn_caller(f"{caller}: no parameter {name!r}.{close} As in MXNet, it has no effect")
 
 
 def files_at(path: str) -> list[Path]:

@@ -668,8 +668,10 @@ class BaseModule:
             inputs_need_grad: whether those of the data inputs will be, too.
             force_rebind: bind anew also if bound already.
             shared_module: a bound Module whose parameters to use; of a Module only.
-            grad_req: ``"write"``, ``"add"`` or ``"null"``; a list; or a dictionary by name, of
-                which a name that is missing has ``"write"``.
+            grad_req: ``"write"``, ``"add"`` or ``"null"`` for the parameters that are not fixed
+                (and the data, with ``inputs_need_grad``); or requests of single arguments, which
+                hold for fixed parameters, data and labels too: a list of all, or a dictionary by
+                name, of which a parameter that is missing has ``"write"``.
 
         Raises:
             ParameterError: names that do not fit those of the module, parameters of `Module.load`
@@ -759,6 +761,9 @@ class BaseModule:
             RuntimeError: one is missing, and ``allow_missing`` is not set.
             ValueError: one is extra, ``allow_missing`` is set and ``allow_extra`` is not; without
                 ``allow_missing`` extra names are a warning, as in `init_params`.
+
+        Differs: the next update starts from these values. Where MXNet's store runs the optimizer
+        (several contexts, or a store object), it updates copies from before, which replace them.
         """
         if not (allow_missing and self._keeps_missing):
             self.init_params(

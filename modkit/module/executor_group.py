@@ -157,17 +157,18 @@ class DataParallelExecutorGroup(GroupInspection):
             self.follow_store()
 
     def _requests(self, grad_req: Any) -> dict[str, str]:
-        """The gradient request for every argument, by its role."""
-        if isinstance(grad_req, Mapping):
-            grad_req = dict.fromkeys(self.arg_names, "write") | dict(grad_req)
-        given = grad_requests(grad_req, self.arg_names) if self.for_training else {}
-        chosen = dict.fromkeys(self.arg_names, "null")
-        for name in self.arg_names if self.for_training else ():
-            if name in self.param_names:
-                chosen[name] = "null" if name in self.fixed_param_names else given[name]
-            elif name in self.data_names:
-                chosen[name] = given[name] if self.inputs_need_grad else "null"
-        return chosen
+        """The gradient request for every argument: as it is named, or else by its role."""
+        if not self.for_training:
+            return dict.fromkeys(self.arg_names, "null")
+        if not isinstance(grad_req, str | Mapping):
+            return grad_requests(grad_req, self.arg_names)
+        given = {} if isinstance(grad_req, str) else grad_req
+        common = grad_req if isinstance(grad_req, str) else "write"
+        wanted = {*self.param_names}.difference(self.fixed_param_names)
+        if self.inputs_need_grad:
+            wanted.update(self.data_names)
+        by_role = {n: common if n in wanted else "null" for n in self.arg_names}
+        return grad_requests(by_role | dict(given), self.arg_names)
 
     # ── Binding ─────────────────────────────────────────────────────────────────────────────
 

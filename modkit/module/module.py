@@ -646,6 +646,9 @@ class Module(BaseModule):
     def backward(self, out_grads: OutGrads | None = None) -> None:
         """Gradients of the last batch; computed when they are read, or with ``update``.
 
+        Differs: a second call after ``update`` has the gradients at the new parameters. MXNet
+        combines these with results of the forward pass before.
+
         Args:
             out_grads: gradients of outputs that are not losses.
 

@@ -29,7 +29,8 @@ def make_node(
         op: the operator.
         called: the name it was called by, which automatic names come from.
         args: symbols, then parameters.
-        kwargs: symbols and parameters by name; ``name``; ``attr``; and attributes ``__x__=``.
+        kwargs: symbols and parameters by name; ``name``; ``attr``; and attributes ``__x__=``, which
+            ``attr`` and the scope override.
         is_symbol: tells symbols from parameters.
 
     Raises:
@@ -41,9 +42,10 @@ def make_node(
     if own is not None:
         check_strings(own)
     name = NameManager.current.get(given_name, called.lower())
-    attrs = AttrScope.current.get(own)
-    attrs |= {n: str(kwargs.pop(n)) for n in list(kwargs) if is_private(n) or _hides(op, n)}
-    attrs = {stored_name(n, v): v for n, v in attrs.items()}
+    by_keyword = {n: str(kwargs.pop(n)) for n in list(kwargs) if is_private(n) or _hides(op, n)}
+    attrs = {}
+    for key, value in (by_keyword | AttrScope.current.get(own)).items():
+        attrs.setdefault(stored_name(key, value), value)
     by_position, by_name, params = _split(op, args, kwargs, is_symbol)
     attrs = {**attrs, **{n: spell(v) for n, v in params.items()}}
     check_for_op(op, attrs)

@@ -80,13 +80,18 @@ def test_csv_needs_a_label_for_each_sample(tmp_path):
     [
         ({"dtype": "float16"}, "expected one of float32, int32, int64"),
         ({"batch_size": 0}, "expected at least 1"),
-        ({"prefetch": 3}, "prefetch_buffer"),
         ({"round_batch": "perhaps"}, "round_batch"),
     ],
 )
 def test_csv_parameters(tmp_path, kwargs, says):
     with pytest.raises(ParameterError, match=says):
         csv(tmp_path, "1,2\n", **kwargs)
+
+
+def test_a_parameter_that_no_iterator_has_is_a_warning(tmp_path):
+    with pytest.warns(UserWarning, match="CSVIter: no parameter 'prefetch'. Did you .*_buffer'"):
+        it = csv(tmp_path, "1,2\n", prefetch=3)
+    assert batches(it)[0][0][0] == [[[1, 2]]]
 
 
 def test_csv_takes_the_strings_that_mxnet_takes(tmp_path):

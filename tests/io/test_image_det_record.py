@@ -199,7 +199,6 @@ def test_a_place_is_kept(make):
         ({"dtype": "uint8"}, MXNetError, "dtype"),
         ({"resize_mode": "stretch"}, MXNetError, "resize_mode"),
         ({"data_shape": (24, 32)}, ParameterError, "data_shape"),
-        ({"rand_mirror_prop": 1}, ParameterError, "rand_mirror_prob"),
     ],
 )
 def test_what_is_refused(make, options, error, told):

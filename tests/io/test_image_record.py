@@ -152,7 +152,6 @@ def test_resized_in_the_iterator(make):
         ({"max_random_scale": 0.5}, ParameterError, "above max_random_scale"),
         ({"inter_method": 7, "resize": 12}, ParameterError, "interp"),
         ({"path_imglist": "gone"}, FileNotFoundError, "gone"),
-        ({"shufle": True}, ParameterError, "Did you mean 'shuffle'"),
         ({"part_index": 1}, ParameterError, "part_index"),
         ({"path_imgrec": "gone"}, FileNotFoundError, "gone"),
     ],
@@ -160,6 +159,11 @@ def test_resized_in_the_iterator(make):
 def test_refusals(make, kwargs, error, says):
     with pytest.raises(error, match=says):
         make(**kwargs).next()
+
+
+def test_a_parameter_that_no_iterator_has_is_a_warning(make):
+    with pytest.warns(UserWarning, match="no parameter 'shufle'. Did you mean 'shuffle'"):
+        make(shufle=True)
 
 
 def test_a_record_that_is_no_image(tmp_path):
