@@ -483,7 +483,7 @@ class NDArray(AbsentOperators, Methods):
             self._cell.set(placed_on(fresh, self._ctx.jax_device), aliased=True)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if is_everything(key):
+        if is_everything(key) or isinstance(key, bool):  # as in MXNet, of either truth value
             self._set(value)
             return
         if modes.recording:
@@ -561,6 +561,8 @@ class NDArray(AbsentOperators, Methods):
     def __getitem__(self, key: Any) -> NDArray:
         boxed = rows_box(key, self._cell.aval.shape)
         if boxed is None:
+            if isinstance(key, bool):
+                return self[int(key)]
             key = plain_key(key, self.shape)
             if is_everything(key):
                 return self
