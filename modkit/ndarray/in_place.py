@@ -6,12 +6,16 @@ a call that finds others computes once more, while other writers wait.
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from modkit.ndarray.invoke import CallPlan, Results
 from modkit.ndarray.storage import AnyCell, replacing
+
+other_threads = _thread._count
+"""The number of threads beside the main one; `threading.active_count` takes a lock, and 0.3 us."""
 
 
 def overwritten(plan: CallPlan, inputs: Sequence[Any], out: Sequence[Any]) -> dict[int, AnyCell]:

@@ -7,7 +7,6 @@ import functools
 import html
 import math
 import operator
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -29,7 +28,7 @@ from modkit.errors import (
 )
 from modkit.handles import handle_of, owner_of
 from modkit.interpreter import convert
-from modkit.ndarray.in_place import exchange, overwritten
+from modkit.ndarray.in_place import exchange, other_threads, overwritten
 from modkit.ndarray.indexing import (
     Box,
     basic_key,
@@ -1068,7 +1067,7 @@ def _run(
         return _times_older(plan, inputs, out, ctx)
     recorded = tracked(inputs)
     if results is None:
-        if (out is not None or plan.changes) and threading.active_count() > 1:
+        if (out is not None or plan.changes) and other_threads():
             own = overwritten(plan, inputs, out if isinstance(out, list | tuple) else [out])
             if own:
                 compute = functools.partial(_compute, plan, inputs, numbers, ctx, recorded)
