@@ -33,7 +33,7 @@ _KNOWN = (
 
 _log = logging.getLogger(__name__)
 _folder = "profile"
-_running = False
+_running = _unwritten = False
 _times_ms: dict[str, dict[str, tuple[int, float, float, float]]] = {}
 """Number, sum, least and largest of the durations, by section of the table and by name."""
 _lock = fork.lock()
@@ -88,9 +88,10 @@ def set_state(state: str = "stop", profile_process: str = "worker") -> None:
     Raises:
         ParameterError: an unknown state.
         NotSupportedError: another process.
-        FileAccessError: the folder of the trace cannot be written.
+        FileAccessError: the folder of the trace cannot be written. The profiler has stopped; JAX
+            keeps that trace, and writes it before the next one starts.
     """
-    global _running, aggregated
+    global _running, _unwritten, aggregated
     if state not in ("run", "stop"):
         raise StateError(f"set_state: got {state!r}, expected 'run' or 'stop'")
     if profile_process != "worker":
@@ -98,21 +99,30 @@ def set_state(state: str = "stop", profile_process: str = "worker") -> None:
     with _lock:
         if (state == "run") is _running:
             return
-        if _running:
-            try:
-                jax.profiler.stop_trace()
-            except jax.errors.JaxRuntimeError as error:
-                raise FileAccessError(f"{_folder}: cannot be written: {error}") from error
-        else:
+        if state == "run":
             with named_errors(_folder, "written"):  # else the error comes with the trace
                 Path(_folder).mkdir(parents=True, exist_ok=True)
+            if _unwritten:
+                _end_trace()
             jax.profiler.start_trace(_folder)
-        _running = not _running
+        _running = state == "run"
         aggregated = _present()
         if not _running:
+            _unwritten = True
+            _end_trace()
             _log.info(
                 "profiler: wrote a trace into %s, and %s for chrome://tracing", _folder, _write()
             )
+
+
+def _end_trace() -> None:
+    """End JAX's trace, which goes on where it cannot be written."""
+    global _unwritten
+    try:
+        jax.profiler.stop_trace()
+    except jax.errors.JaxRuntimeError as error:
+        raise FileAccessError(f"{_folder}: cannot be written: {error}") from error
+    _unwritten = False
 
 
 def _write() -> Path:

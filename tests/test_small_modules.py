@@ -186,6 +186,28 @@ def test_a_trace_that_cannot_be_written_is_refused_before_it_starts(tmp_path, mo
     mx.profiler.set_state("stop")
 
 
+def test_a_trace_that_cannot_be_written_has_ended(tmp_path, monkeypatch):
+    def fail():
+        if folder.is_file():
+            raise jax.errors.JaxRuntimeError("is not a directory")
+
+    folder, started = tmp_path / "trace", []
+    monkeypatch.setattr(mx.profiler, "_folder", str(folder))
+    monkeypatch.setattr(mx.profiler, "_write", lambda: None)
+    monkeypatch.setattr("jax.profiler.start_trace", started.append)
+    monkeypatch.setattr("jax.profiler.stop_trace", fail)
+    mx.profiler.set_state("run")
+    folder.rmdir()
+    folder.touch()
+    with pytest.raises(FileAccessError, match="trace: cannot be written: is not a directory"):
+        mx.profiler.set_state("stop")
+    mx.profiler.set_state("stop")
+    folder.unlink()
+    mx.profiler.set_state("run")
+    mx.profiler.set_state("stop")
+    assert len(started) == 2
+
+
 # MXNet 1.9.1: whether eager calls and bound graphs have rows, by options beside aggregate_stats.
 @pytest.mark.parametrize("options, eager, bound", [
     ({}, True, True),

@@ -340,7 +340,8 @@ def _avals(primitive: Any, avals: Sequence[Any], params: Any) -> Any:
         if shape is not None:
             return _aval(shape, avals[0].dtype)
     try:
-        return _cached_avals(primitive, tuple(avals), tuple(params.items()))
+        x64 = jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
+        return _cached_avals(primitive, tuple(avals), tuple(params.items()), x64)
     except TypeError:  # parameters that are not hashable, or operands that are refused
         return primitive.abstract_eval(*avals, **params)[0]
 
@@ -376,7 +377,8 @@ JAX's own rules look at shardings too, which takes a third of the time of a prim
 
 
 @functools.lru_cache(maxsize=4096)
-def _cached_avals(primitive: Any, avals: Sequence[Any], params: Any) -> Any:
+def _cached_avals(primitive: Any, avals: Sequence[Any], params: Any, x64: bool) -> Any:
+    del x64  # it decides the types of some results
     return primitive.abstract_eval(*avals, **dict(params))[0]
 
 

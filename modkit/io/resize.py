@@ -70,7 +70,7 @@ class ResizeIter(HeldBatchIter):
 
     def iter_next(self) -> bool:
         """Step to the next batch; whether there is one."""
-        if self.cur == self.size:
+        if 0 <= self.size <= self.cur:  # threads that share it may have stepped beyond
             return False
         try:
             self.current_batch = self.data_iter.next()

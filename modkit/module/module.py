@@ -68,7 +68,7 @@ from modkit.module.split_batch import groups_of, names_of
 from modkit.module.steps_per_call import Sums
 from modkit.module.training_state import load_state, state_of
 from modkit.module.typing import GradReq, InputShapes, OutGrads
-from modkit.module.unfused_update import refuse_storage, update_unfused
+from modkit.module.unfused_update import refuse_storage, sums_of_own_store, update_unfused
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import accepted, x64_for
@@ -410,6 +410,7 @@ class Module(BaseModule):
         self._need("reshape()")
         data, labels = descriptions(data_shapes), descriptions(label_shapes or [])
         if data == self._data_shapes and (labels or None) == self._label_shapes:
+            self._bound_for = [*data, *labels]  # also where a batch of these shapes came before
             return
         kept = self._data_shapes, self._label_shapes, self._bound_for
         self._bind_as_stored()
@@ -681,6 +682,7 @@ class Module(BaseModule):
         group = self._exec_group
         one_pass = group.binding.bounds[0].last
         fuses = rule is not None and group.binding.one_program
+        sums = sums_of_own_store(self, names)
         # Else a read in another thread runs the pass without the update, and a step's is lost.
         with group.store.lock:
             if fuses and one_pass is not None and one_pass.can_update():
@@ -691,7 +693,7 @@ class Module(BaseModule):
                 if not self._step_waits:
                     one_pass.run()
                 return
-            update_unfused(self, updater, names, indices)
+            update_unfused(self, updater, names, indices, sums)
 
     def _updating(self) -> tuple[Any, tuple[str, ...], tuple[Any, ...], Any]:
         """The updater, names of what it updates and its indices, and the rule to fuse, if any."""

@@ -16,10 +16,27 @@ from modkit.ops.stype import ROWS
 from modkit.signals import DeferredSignals
 
 
-def update_unfused(module: Any, updater: Any, names: Sequence[str], indices: Sequence[Any]) -> None:
+def sums_of_own_store(module: Any, names: Sequence[str]) -> list[NDArray] | None:
+    """The summed gradients, as a store of the user's own makes them; ``None`` without one.
+
+    The lock of the parameters is not held: the store may run any code, and other threads.
+    """
+    group, store = module._exec_group, module._kvstore
+    if store is None or isinstance(store, KVStore) or group.store.apart:
+        return None
+    return [_summed_by(store, n, group.gradients_of(n)) for n in names]
+
+
+def update_unfused(
+    module: Any,
+    updater: Any,
+    names: Sequence[str],
+    indices: Sequence[Any],
+    sums: list[NDArray] | None,
+) -> None:
     """Update parameters with summed gradients; of contexts that train apart, each with its own.
 
-    ``indices`` are what the updater calls the parameters.
+    ``indices`` are what the updater calls the parameters; ``sums`` are `sums_of_own_store`.
 
     Raises:
         NotSupportedError: SyncBatchNorm over several workers, which needs the fused step.
@@ -39,10 +56,10 @@ def update_unfused(module: Any, updater: Any, names: Sequence[str], indices: Seq
             for k in range(len(group.contexts))
         ]
     else:
-        if store is not None and (module._compression_params or module._workers is not None):
+        if sums is not None:
+            grads = sums
+        elif store is not None and (module._compression_params or module._workers is not None):
             grads = [_compressed(store, n, group.gradients_of(n)) for n in names]
-        elif store is not None and not isinstance(store, KVStore):
-            grads = [_summed_by(store, n, group.gradients_of(n)) for n in names]
         else:
             grads = [group.summed_gradient(n) for n in names]
         calls = [(list(indices), grads, group.weights_of(names))]

@@ -53,6 +53,14 @@ class Box(View):
         self.parent, self._starts, self._sizes = parent, starts, sizes
         self.aval = aval_at(shape, parent.aval.dtype)
 
+    def covers(self, parent: AnyCell, starts: Shape, sizes: Shape, shape: Shape) -> bool:
+        """Whether it is this box of this cell."""
+        return (
+            self.parent is parent
+            and (self._starts, self._sizes) == (starts, sizes)
+            and self.aval.shape == shape
+        )
+
     @property
     def program(self) -> Callable[..., Any]:
         """The compiled function that reads the box; its start indices are arguments."""

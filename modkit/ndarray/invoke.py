@@ -318,9 +318,13 @@ class CallPlan:
         attrs: its parameters.
         avals: shapes and types of its inputs.
         train: training mode.
+
+    Attributes:
+        changes: places of the inputs that a call may write.
+        visible: the number of outputs that show.
     """
 
-    __slots__ = ("_call", "_calls", "_traced", "_types", "attrs", "op", "visible")
+    __slots__ = ("_call", "_calls", "_traced", "_types", "attrs", "changes", "op", "visible")
 
     def __init__(self, op: Op, attrs: Mapping[str, Any], avals: Sequence[Any], train: bool):
         self.op, self.attrs, self._types = op, attrs, types_of(avals)
@@ -337,6 +341,10 @@ class CallPlan:
         )
         self._calls: Calls | None = None
         self.visible = op.visible_outputs(attrs)
+        aux = op.aux_names(attrs)
+        names = op.input_names(attrs) if aux else ()
+        listed = set(names).issuperset(aux)  # else the states of several weights
+        self.changes = [at for at, name in enumerate(names) if name in aux or not listed]
 
     def attrs_of(self, numbers: Numbers) -> Mapping[str, Any]:
         """The parameters of a call with traced parameters of its own."""

@@ -28,6 +28,7 @@ from modkit.errors import (
 )
 from modkit.handles import handle_of, owner_of
 from modkit.interpreter import convert
+from modkit.ndarray.in_place import exchange, other_threads, overwritten
 from modkit.ndarray.indexing import (
     Box,
     basic_key,
@@ -43,7 +44,7 @@ from modkit.ndarray.indexing import (
     split_key,
     written,
 )
-from modkit.ndarray.invoke import LARGEST, NO_NUMBERS, Call, CallPlan, Numbers
+from modkit.ndarray.invoke import LARGEST, NO_NUMBERS, Call, CallPlan, Numbers, Results
 from modkit.ndarray.storage import (
     AnyCell,
     Cell,
@@ -115,11 +116,13 @@ def _inplace(name: str, scalar_name: str) -> Callable[[NDArray, Any], NDArray]:
     def inplace(self: NDArray, other: Any) -> Any:
         if modes.recording:
             check_writable(self)
+            if isinstance(other, NDArray):
+                check_constant(other)
+        if self.stype == "default":
+            return _binary(self, other, name, scalar_name, {"out": self})
         result = _binary(self, other, name, scalar_name)
         if result is NotImplemented:
             return result
-        if modes.recording:
-            check_constant(result)
         self._set(result)
         return self
 
@@ -479,7 +482,7 @@ class NDArray(AbsentOperators, Methods):
             self._cell.set(placed_on(fresh, self._ctx.jax_device), aliased=True)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if is_everything(key):
+        if is_everything(key) or isinstance(key, bool):  # as in MXNet, of either truth value
             self._set(value)
             return
         if modes.recording:
@@ -488,6 +491,8 @@ class NDArray(AbsentOperators, Methods):
                 check_constant(value)
         key = plain_key(key, self.shape)
         basic = basic_key(key, self.shape)
+        if basic is not None and self._has_part(value, basic):
+            return  # what `a[i] += b` ends with
         part = key if basic is None else basic
         if self._ctx._is_cpu and self._write_host(part, value, copied=basic is None):
             return
@@ -502,6 +507,11 @@ class NDArray(AbsentOperators, Methods):
             value = fitted(value, jax.eval_shape(lambda a: a[key], aval).shape)
             value = placed_on(value, self._ctx.jax_device)
             self._cell.edit(lambda here: here.at[key].set(value))
+
+    def _has_part(self, value: Any, basic: tuple[Any, ...]) -> bool:
+        """Whether a value is the view of a part of this array itself."""
+        box = value._cell if isinstance(value, NDArray) else None
+        return isinstance(box, Box) and box.covers(self._cell, *box_of(basic, self.shape))
 
     def _write_host(self, key: Any, value: Any, copied: bool = False) -> bool:
         """Write to a part of an array on the host; ``False`` where it is not there.
@@ -550,6 +560,8 @@ class NDArray(AbsentOperators, Methods):
     def __getitem__(self, key: Any) -> NDArray:
         boxed = rows_box(key, self._cell.aval.shape)
         if boxed is None:
+            if isinstance(key, bool):
+                return self[int(key)]
             key = plain_key(key, self.shape)
             if is_everything(key):
                 return self
@@ -828,10 +840,15 @@ def _compare(array: NDArray, other: Any, name: str, *, unlike: bool) -> Any:
     return unlike
 
 
-def _binary(array: NDArray, other: Any, name: str, scalar_name: str) -> Any:
-    """``array ∘ other`` by broadcast operator or by scalar operator."""
+_NO_REST: Mapping[str, Any] = {}
+
+
+def _binary(
+    array: NDArray, other: Any, name: str, scalar_name: str, rest: Mapping[str, Any] = _NO_REST
+) -> Any:
+    """``array ∘ other`` by broadcast or scalar operator; ``rest`` may have an ``out``."""
     if isinstance(other, _NUMBER):
-        return _call(f"_{scalar_name}_scalar", array, scalar=float(other))
+        return _call(f"_{scalar_name}_scalar", array, scalar=float(other), **rest)
     if isinstance(other, np.ndarray | jax.Array):
         other = array_like(other, array)
     if isinstance(other, list | tuple):  # they would take an array for their number of copies
@@ -844,8 +861,8 @@ def _binary(array: NDArray, other: Any, name: str, scalar_name: str) -> Any:
     if scalar_name.startswith("r") and scalar_name[1:] in _REVERSIBLE:
         array, other = other, array
     if array.stype != "default" and array.shape == other.shape and name in _ELEMENTWISE:
-        return _call(f"elemwise_{name}", array, other)
-    return _call(f"broadcast_{name}", array, other)
+        return _call(f"elemwise_{name}", array, other, **rest)
+    return _call(f"broadcast_{name}", array, other, **rest)
 
 
 _REVERSIBLE = {"minus", "div", "mod", "power"}
@@ -1035,26 +1052,30 @@ def _apply(op: Op, inputs: Sequence[NDArray], attrs: Mapping[str, Any], out: Any
 
 
 def _run(
-    plan: CallPlan, inputs: Sequence[NDArray], numbers: Numbers, out: Any, ctx: Context
+    plan: CallPlan,
+    inputs: Sequence[NDArray],
+    numbers: Numbers,
+    out: Any,
+    ctx: Context,
+    results: Results | None = None,
 ) -> Any:
-    """Run an operator on dense arrays, and record it where an input depends on a variable."""
+    """Run an operator on dense arrays, and record it where an input depends on a variable.
+
+    ``results`` are those that have been computed already.
+    """
     if out is not None and plan.attrs.get("init_output") is False:
         return _times_older(plan, inputs, out, ctx)
     recorded = tracked(inputs)
-
-    def values(on_host: bool) -> list[Any]:
-        if on_host:
-            return [x._cell.lent() if recorded else x._cell.host() for x in inputs]
-        return [x._cell.get() if recorded else x._cell.peek() for x in inputs]
-
-    near = ctx._is_cpu and not [x for x in inputs if x._ctx is not ctx and x._ctx != ctx]
-    try:
-        outputs, changed, call, read = plan.run(values, on_host=near, numbers=numbers)
-    except ModkitError as error:
-        if error.refusal is None or recorded or raises_at_calls():
-            raise
-        error.refusal.times_raised -= 1  # the reader of a result sees it first
-        outputs, changed, call, read = plan.refused(error.refusal, numbers)
+    if results is None:
+        if (out is not None or plan.changes) and other_threads():
+            own = overwritten(plan, inputs, out if isinstance(out, list | tuple) else [out])
+            if own:
+                compute = functools.partial(_compute, plan, inputs, numbers, ctx, recorded)
+                return exchange(
+                    own, compute, functools.partial(_run, plan, inputs, numbers, out, ctx)
+                )
+        results = _compute(plan, inputs, numbers, ctx, recorded)
+    outputs, changed, call, read = results
     if not isinstance(out, list | tuple) or len(out) != len(outputs):
         outputs = outputs[: plan.visible]  # out may have arrays for all of them, as in MXNet
     uses = uses_of(inputs, read) if recorded else []
@@ -1072,6 +1093,37 @@ def _run(
         made = result if isinstance(result, list | tuple) else [result]
         put(TapeNode(call, uses, ctx, [(plan.op.name, plan.attrs_of(numbers))]), made)
     return result
+
+
+def _compute(
+    plan: CallPlan,
+    inputs: Sequence[NDArray],
+    numbers: Numbers,
+    ctx: Context,
+    recorded: bool,
+    kept: Mapping[int, Any] | None = None,
+) -> Results:
+    """The results of a call; ``kept`` has values of inputs, by their places, that have been read.
+
+    Those of a call whose values are refused wait for the error.
+    """
+
+    def values(on_host: bool) -> list[Any]:
+        if kept:
+            here = [x._cell.lent if on_host else x._cell.get for x in inputs]
+            return [kept[at] if at in kept else read() for at, read in enumerate(here)]
+        if on_host:
+            return [x._cell.lent() if recorded else x._cell.host() for x in inputs]
+        return [x._cell.get() if recorded else x._cell.peek() for x in inputs]
+
+    near = ctx._is_cpu and not [x for x in inputs if x._ctx is not ctx and x._ctx != ctx]
+    try:
+        return plan.run(values, on_host=near, numbers=numbers)
+    except ModkitError as error:
+        if error.refusal is None or recorded or raises_at_calls():
+            raise
+        error.refusal.times_raised -= 1  # the reader of a result sees it first
+        return plan.refused(error.refusal, numbers)
 
 
 def _times_older(plan: CallPlan, inputs: Sequence[NDArray], out: Any, ctx: Context) -> Any:

@@ -146,6 +146,7 @@ class AnyCell:
         rows: the value, where it is a NumPy array that no device has read.
         may_lie_on_host: whether the value may be a NumPy array.
         takes_rows: whether the value may be `modkit.ops.sparse_values.Rows`.
+        lock: held while the value is compared and replaced; ``None`` where it cannot be.
     """
 
     __slots__ = ()
@@ -154,6 +155,16 @@ class AnyCell:
     rows: Any = None
     may_lie_on_host: Any = False
     takes_rows = False
+    lock: Any = None
+
+    @property
+    def root(self) -> AnyCell:
+        """The cell that holds the value, where this one reads from and writes to another."""
+        return self
+
+    def version(self) -> Any:
+        """The object that is the value, another after each write; ``None`` if it is pending."""
+        return None
 
     def peek(self) -> jax.Array:
         """The value, which the caller must not keep."""
@@ -249,6 +260,7 @@ class Cell(AnyCell):
 
     __slots__ = ("_pending", "_reader", "_value", "aliased", "aval")
     waits = True
+    lock = replacing
 
     def __init__(self, value: jax.Array, *, aliased: bool = True):
         self._value: jax.Array | None = value
@@ -327,6 +339,10 @@ class Cell(AnyCell):
         self._pending = pending  # first: a reader in another thread finds one or the other
         self._value, self.aval, self.aliased = None, aval, False
 
+    def version(self) -> Any:
+        """See `AnyCell.version`."""
+        return self._value
+
     def holds(self, value: Any) -> bool:
         """Whether this very buffer is the present value."""
         return self._value is value
@@ -368,6 +384,11 @@ class View(AnyCell):
             with x64_for(parent.aval.dtype):
                 aval = jax.eval_shape(read, parent.aval)
         self.aval = aval
+
+    @property
+    def root(self) -> AnyCell:
+        """See `AnyCell.root`."""
+        return self.parent.root
 
     def peek(self) -> jax.Array:
         """The window's present value: a copy, unless the window covers the whole parent."""
@@ -624,10 +645,14 @@ class LateCell(Cell):
         elif self._pending is pending:
             self.set_rows(value, aliased=True)  # a state that has not changed is the old array
 
+    def version(self) -> Any:
+        """See `AnyCell.version`."""
+        rows = self.rows
+        return self._value if rows is None else rows
+
     def holds(self, value: Any) -> bool:
         """Whether this very array is the present value."""
-        rows = self.rows
-        return value is (self._value if rows is None else rows)
+        return value is self.version()
 
 
 def new_cell(value: Any, ctx: Context, *, aliased: bool = True) -> Cell:

@@ -328,6 +328,15 @@ class Slot(AnyCell):
     def __init__(self, store: Store, field: str, name: str, aval: Any):
         self.store, self.field, self.name, self.aval = store, field, name, aval
 
+    @property
+    def lock(self) -> Any:
+        """That of the store."""
+        return self.store.lock
+
+    def version(self) -> Any:
+        """See `AnyCell.version`."""
+        return None if self.field in self.store.work else self._present()
+
     def _present(self) -> Any:
         return getattr(self.store.state, self.field).get(self.name)
 
@@ -448,6 +457,11 @@ class Delegate(AnyCell):
     def lock(self) -> Any:
         """Held while the other cell is found and read or written."""
         raise NotImplementedError
+
+    @property
+    def root(self) -> AnyCell:
+        """See `AnyCell.root`."""
+        return self._present().root
 
     peek, get, snapshot = map(_delegated, ("peek", "get", "snapshot"))
     take, set, edit = map(_delegated, ("take", "set", "edit"))

@@ -93,6 +93,9 @@ def test_files_of_vectors_are_checked(tmp_path):
     with pytest.raises(mx.MXNetError, match="no file"):
         embedding.FastText("none", embedding_root=str(tmp_path))
     assert "glove.6B.50d.txt" in embedding.get_pretrained_file_names("glove")
+    names = embedding.get_pretrained_file_names("fasttext")
+    assert len(set(names)) == len(names) == 327  # MXNet 1.9.1
+    assert {"wiki.zh_yue.vec", "wiki.multi.vi.vec", "wiki-news-300d-1M-subword.vec"} < set(names)
     assert set(embedding.get_pretrained_file_names()) == {"glove", "fasttext"}
     with pytest.raises(mx.MXNetError, match="no embedding"):
         embedding.get_pretrained_file_names("word2vec")

@@ -1,6 +1,7 @@
 """Listings: the primitives of functions, as NumPy runs them."""
 
 import jax
+import jax.extend
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -78,3 +79,13 @@ def test_reductions_of_values_refuse_what_jax_refuses():
             jaxpr_for_numpy(lambda x, axis=axis: x.sum(axis), X)
     with pytest.raises(ValueError, match="zero-size"):
         jaxpr_for_numpy(lambda x: x[:0].max(0), X)
+
+
+def test_types_of_results_are_those_of_the_present_widths():
+    widest = jax.extend.core.Primitive("widest")
+    widest.def_abstract_eval(
+        lambda x: jax.core.ShapedArray(x.shape, jax.dtypes.canonicalize_dtype(np.float64))
+    )
+    for x64, dtype in ((True, np.float64), (False, np.float32)):
+        with jax.enable_x64(x64):
+            assert jaxpr_for_numpy(widest.bind, X)[1].dtype == dtype

@@ -206,3 +206,9 @@ def test_an_interrupt_takes_no_more_than_the_batch_that_was_being_returned(make,
             break
     else:
         pytest.fail("the instants have no end")
+
+
+def test_an_epoch_that_threads_share_ends():
+    batches = ResizeIter(NDArrayIter(np.arange(8.0), batch_size=2), 3)
+    batches.cur = 4  # two threads have found it at 2
+    assert not batches.iter_next()

@@ -117,6 +117,11 @@ def test_a_short_last_batch_leaves_the_size_of_later_ones(monkeypatch):
     module.reshape([("data", (5, *X.shape[1:]))], [("softmax_label", (5,))])
     module.predict({"data": X})
     assert sizes[6:] == [5] * 4
+    short = mx.io.DataBatch([mx.nd.array(X[:3])], [mx.nd.array(Y[:3])])
+    module.forward(short, is_train=False)
+    module.reshape([("data", (3, *X.shape[1:]))], [("softmax_label", (3,))])
+    module.predict({"data": X[:9]})
+    assert sizes[-3:] == [3] * 3
 
 
 def test_the_last_samples_are_for_validation():

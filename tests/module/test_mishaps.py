@@ -1,5 +1,7 @@
 """What goes wrong in the middle must not take anything with it."""
 
+import threading
+
 import jax
 import numpy as np
 import pytest
@@ -159,6 +161,22 @@ def test_a_store_of_the_users_own_sums_the_gradients():
             module.forward_backward(batch)
             module.update()
     assert_same(values(own), values(plain))
+
+
+def test_a_store_of_the_users_own_sums_while_other_threads_read():
+    class Waiting(Doubling):
+        def pushpull(self, key, value, out=None, priority=0):
+            reader = threading.Thread(target=lambda: found.append(values(module)))
+            reader.start()
+            reader.join(timeout=5)
+            super().pushpull(key, value, out, priority)
+
+    data, found = batches(1)[0], []
+    module = ready(mlp(), data, kvstore=Waiting())
+    names = module._exec_group.trained
+    module.forward_backward(data)
+    module.update()
+    assert len(found) == len(names)
 
 
 def test_waitall_runs_what_is_under_way():

@@ -82,3 +82,11 @@ def test_what_does_not_fit_is_refused():
     whole = mx.nd.zeros((2,), dtype="int32")
     whole[0] = 3.7
     assert whole.asnumpy().tolist() == [3, 0]
+
+
+def test_a_truth_value_is_a_row_when_read_and_everything_when_written():
+    array = mx.nd.array([[1, 2], [3, 4]])
+    assert array[True].asnumpy().tolist() == [3, 4]  # MXNet 1.9.1
+    assert array[False].asnumpy().tolist() == [1, 2]
+    array[False] = 5
+    assert array.asnumpy().tolist() == [[5, 5], [5, 5]]

@@ -78,3 +78,83 @@ def test_no_write_is_lost(write, make):
     run_all([threading.Thread(target=work, args=(row,)) for row in range(THREADS)])
     assert not lost
     assert array.asnumpy().tolist() == [[WRITES] * 3] * THREADS
+
+
+def add_in_place(array):
+    array += 1
+
+
+def add_array(array):
+    array += mx.nd.ones(array.shape)
+
+
+def add_by_out(array):
+    mx.nd.broadcast_add(array, mx.nd.ones(array.shape), out=array)
+
+
+def update(array):
+    mx.nd.sgd_update(array, -mx.nd.ones(array.shape), lr=1.0, out=array)
+
+
+def add_to_a_row(array):
+    array[1:2] += 1
+
+
+SUMS = [add_in_place, add_array, add_by_out, update, add_to_a_row]
+
+
+@pytest.mark.parametrize("make", [plain, from_host, of_module])
+@pytest.mark.parametrize("add", SUMS)
+def test_calls_that_overwrite_what_they_read_lose_nothing(add, make):
+    array = make()
+    add(array)
+    before = array.asnumpy()[1].tolist()
+
+    def work():
+        for _ in range(WRITES):
+            add(array)
+
+    run_all([threading.Thread(target=work) for _ in range(THREADS)])
+    assert array.asnumpy()[1].tolist() == [x + THREADS * WRITES for x in before]
+
+
+def one_weight(weight, gradient, momentum):
+    mx.nd.sgd_mom_update(weight, gradient, momentum, lr=1.0, momentum=1.0, out=weight)
+
+
+def several_weights(weight, gradient, momentum):
+    arrays, numbers = (weight, gradient, momentum), {"lrs": (1.0,), "wds": (0.0,)}
+    mx.nd.multi_sgd_mom_update(*arrays, **numbers, momentum=1.0, num_weights=1, out=[weight])
+
+
+@pytest.mark.parametrize("step", [one_weight, several_weights])
+def test_arrays_that_one_call_overwrites_stay_together(step):
+    weight, momentum, gradient = mx.nd.zeros((3,)), mx.nd.zeros((3,)), -mx.nd.ones((3,))
+
+    def work():
+        for _ in range(WRITES):
+            step(weight, gradient, momentum)
+
+    run_all([threading.Thread(target=work) for _ in range(THREADS)])
+    steps = THREADS * WRITES
+    assert momentum.asnumpy().tolist() == [steps] * 3
+    assert weight.asnumpy().tolist() == [steps * (steps + 1) / 2] * 3
+
+
+def test_a_slow_call_is_not_overtaken_for_ever():
+    """A thread that writes all the time does not keep another one from its own write."""
+    array, ended = mx.nd.ones((300, 300)), threading.Event()
+
+    def write():
+        while not ended.is_set():
+            array[:] = 1
+
+    def sort():
+        try:
+            for _ in range(3):
+                mx.nd.sort(array, out=array)
+        finally:
+            ended.set()
+
+    run_all([threading.Thread(target=write), threading.Thread(target=sort)])
+    assert ended.is_set()

@@ -1,0 +1,74 @@
+"""Calls that overwrite what they read: no write of another thread comes in between.
+
+The values are computed without a lock, and written if those that were read are still in place;
+a call that finds others computes once more, while other writers wait.
+"""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from modkit.ndarray.invoke import CallPlan, Results
+from modkit.ndarray.storage import AnyCell, replacing
+
+other_threads = _thread._count
+"""The number of threads beside the main one; `threading.active_count` takes a lock, and 0.3 us."""
+
+
+def overwritten(plan: CallPlan, inputs: Sequence[Any], out: Sequence[Any]) -> dict[int, AnyCell]:
+    """By their places, the cells of inputs that a call also writes.
+
+    None of operators that call Python, which may take any lock.
+    """
+    if plan.op.on_host:
+        return {}
+    targets = [x for x in out if hasattr(x, "_cell")] + [inputs[at] for at in plan.changes]
+    written = [x._cell.root for x in targets]
+    cells = [x._cell.root for x in inputs]
+    return {at: c for at, c in enumerate(cells) if c in written and c.lock is not None}
+
+
+def exchange(
+    own: Mapping[int, AnyCell],
+    compute: Callable[..., Results],
+    finish: Callable[[Results], Any],
+) -> Any:
+    """Run a call that overwrites inputs.
+
+    Args:
+        own: the cells that it overwrites, by the places of inputs.
+        compute: makes the results, from values of inputs by their places, and reads the others.
+        finish: writes the results.
+    """
+    before = {at: cell.version() for at, cell in own.items()}
+    results = compute()
+    read = results[3]
+    with _locks_of(own.values()):
+        if not read or all(_is_in_place(c, before[at], read[at]) for at, c in own.items()):
+            return finish(results)
+    others = {at: value for at, value in enumerate(read) if at not in own}
+    while True:
+        for cell in own.values():
+            cell.peek()  # what is pending runs outside of the locks
+        with _locks_of(own.values()):
+            if all(cell.version() is not None for cell in own.values()):
+                return finish(compute(others))
+
+
+def _is_in_place(cell: AnyCell, before: Any, read: Any) -> bool:
+    version = cell.version()
+    return version is read or version is before
+
+
+def _locks_of(cells: Collection[AnyCell]) -> Any:
+    """The locks of cells: those of stores first, in one order, then that of single cells."""
+    locks = {id(cell.lock): cell.lock for cell in cells}
+    if len(locks) == 1:
+        return next(iter(locks.values()))
+    stack = contextlib.ExitStack()
+    for lock in sorted(locks.values(), key=lambda lock: (lock is replacing, id(lock))):
+        stack.enter_context(lock)
+    return stack
