@@ -167,11 +167,13 @@ class DetectionChanges:
         """A part with the boxes in it, by samplers in random order; both unchanged if all fail."""
         height, width = image.shape[:2]
         for crop in self._crops(width / height, boxes[:, 1:5], draws):
+            kept = boxes[self._stays(crop, boxes[:, 1:5])]
+            if not len(kept):
+                continue
             corner, sides = crop[:2], crop[2:] - crop[:2]
             left, top = (corner * [width, height]).astype(int)
             wide, high = (sides * [width, height]).astype(int)
-            kept = boxes[self._stays(crop, boxes[:, 1:5])]
-            if wide and high and len(kept):
+            if wide and high:
                 kept = relative(kept, *corner, *sides)
                 kept[:, 1:5] = np.clip(kept[:, 1:5], 0, 1)
                 return image[top : top + high, left : left + wide], kept
