@@ -56,7 +56,8 @@ class Names:
         elif name in self._absent:
             raise AbsentError(self._absent[name])
         else:
-            hint = nearest(name, self.all)
+            # Names with an underscore are what tools look for in any object, without an error.
+            hint = "" if name.startswith("_") else nearest(name, self.all)
             raise AttributeError(f"module {self._package!r} has no attribute {name!r}.{hint}")
         setattr(sys.modules[self._package], name, found)
         return found

@@ -33,6 +33,9 @@ if CACHED:  # `make cached`
 KEPT = 600
 """Programs that JAX's caches keep from one file to the next."""
 
+os.fsync = lambda descriptor: None
+"""Files of tests need not outlive a loss of power. What a killed process has written stays."""
+
 hypothesis.settings.register_profile("tests", deadline=None)  # machines are slow at times
 hypothesis.settings.load_profile("tests")
 

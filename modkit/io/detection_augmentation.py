@@ -72,12 +72,15 @@ class CropSampler(NamedTuple):
         high = min(self.aspect_ratios[1] / ratio, 1 / max(scale, 1e-6) ** 2)
         # Without room for these ratios ``high`` is below ``low``, and one edge is the image's.
         root = math.sqrt(low + (high - low) * draws.random())
-        size = np.minimum((scale * root, scale / root), 1)
-        corner = draws.uniform(0, 1 - size)
-        return np.concatenate([corner, corner + size])
+        width, height = min(scale * root, 1.0), min(scale / root, 1.0)
+        left = draws.random() * (1 - width)
+        top = draws.random() * (1 - height)
+        return np.array([left, top, left + width, top + height])
 
     def accepts(self, crop: np.ndarray, boxes: np.ndarray) -> bool:
         """Whether one box fulfils all ranges whose lower end is above 0."""
+        if max(self.overlaps[0], self.sample_coverages[0], self.object_coverages[0]) <= 0:
+            return len(boxes) > 0
         shared, crop_area, box_areas = _shared(crop, boxes), areas(crop), areas(boxes)
         fits = np.ones(len(boxes), bool)
         for (low, high), of in (
@@ -164,11 +167,13 @@ class DetectionAugmentation:
         """A part with the boxes in it, by samplers in random order; both unchanged if all fail."""
         height, width = image.shape[:2]
         for crop in self._crops(width / height, boxes[:, 1:5], draws):
+            kept = boxes[self._stays(crop, boxes[:, 1:5])]
+            if not len(kept):
+                continue
             corner, sides = crop[:2], crop[2:] - crop[:2]
             left, top = (corner * [width, height]).astype(int)
             wide, high = (sides * [width, height]).astype(int)
-            kept = boxes[self._stays(crop, boxes[:, 1:5])]
-            if wide and high and len(kept):
+            if wide and high:
                 kept = relative(kept, *corner, *sides)
                 kept[:, 1:5] = np.clip(kept[:, 1:5], 0, 1)
                 return image[top : top + high, left : left + wide], kept
@@ -196,13 +201,15 @@ class DetectionAugmentation:
 
 def areas(boxes: np.ndarray) -> Any:
     """Areas of (left, top, right, bottom); 0 where a side is negative."""
-    return np.maximum(boxes[..., 2:4] - boxes[..., :2], 0).prod(-1)
+    sides = np.maximum(boxes[..., 2:4] - boxes[..., :2], 0)
+    return sides[..., 0] * sides[..., 1]
 
 
 def _shared(crop: np.ndarray, boxes: np.ndarray) -> np.ndarray:
     """Areas of the boxes' intersections with a crop."""
     low, high = np.maximum(crop[:2], boxes[:, :2]), np.minimum(crop[2:], boxes[:, 2:])
-    return np.maximum(high - low, 0).prod(1)
+    sides = np.maximum(high - low, 0)
+    return sides[:, 0] * sides[:, 1]
 
 
 def relative(boxes: np.ndarray, left: Any, top: Any, width: Any, height: Any) -> np.ndarray:

@@ -1,5 +1,7 @@
 """Small networks and batches for the module's tests."""
 
+import functools
+
 import numpy as np
 
 import modkit as mx
@@ -23,16 +25,17 @@ def convnet(classes=4):
     return mx.sym.SoftmaxOutput(net, name="softmax")
 
 
+@functools.cache
+def _drawn(count, size, shape, classes, seed):
+    stream = np.random.RandomState(seed)
+    return [(stream.normal(size=(size, *shape)), stream.randint(0, classes, size))
+            for _ in range(count)]  # fmt: skip
+
+
 def batches(count=5, size=8, shape=(10,), classes=4, seed=3):
     """A list of batches, the same for the same seed."""
-    stream = np.random.RandomState(seed)
-    return [
-        mx.io.DataBatch(
-            [mx.nd.array(stream.normal(size=(size, *shape)))],
-            [mx.nd.array(stream.randint(0, classes, size))],
-        )
-        for _ in range(count)
-    ]
+    drawn = _drawn(count, size, shape, classes, seed)
+    return [mx.io.DataBatch([mx.nd.array(data)], [mx.nd.array(label)]) for data, label in drawn]
 
 
 def ready(symbol, batch, *, context=None, optimizer="sgd", seed=11, kvstore="local", **params):

@@ -6,6 +6,8 @@ the standard library and NumPy.
 
 from __future__ import annotations
 
+import collections
+import functools
 import importlib.util
 import zlib
 from collections.abc import Sequence
@@ -152,6 +154,7 @@ def checksum(arrays: Sequence[np.ndarray]) -> int:
     return total
 
 
+@functools.cache
 def load() -> dict[str, list[Case]]:
     """Every family's table, by file name."""
     tables = {}
@@ -159,8 +162,8 @@ def load() -> dict[str, list[Case]]:
         spec = importlib.util.spec_from_file_location("cases_" + path.stem, str(path))
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        ids = [case.id for case in module.CASES]
-        twice = sorted({i for i in ids if ids.count(i) > 1})
+        counts = collections.Counter(case.id for case in module.CASES)
+        twice = sorted(i for i, count in counts.items() if count > 1)
         if twice:
             raise ValueError(f"{path.name}: rows of one id, give them a note: {twice}")
         tables[path.stem] = list(module.CASES)

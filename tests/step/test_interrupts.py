@@ -99,11 +99,13 @@ def interrupted(work, instant, within=""):
 
     def seen(frame, event, _argument):
         nonlocal left
-        if frame.f_code is interrupted.__code__:  # its `finally`, which nothing would catch
+        if event not in {"call", "c_return"}:
             return
-        if frame.f_code.co_qualname in DROPPING:
+        code = frame.f_code
+        if code is interrupted.__code__:  # its `finally`, which nothing would catch
             return
-        if event not in {"call", "c_return"} or not frame.f_code.co_qualname.startswith(within):
+        name = code.co_qualname
+        if name in DROPPING or not name.startswith(within):
             return
         left -= 1
         if left == 0:
