@@ -849,7 +849,7 @@ def _binary(array: NDArray, other: Any, name: str, scalar_name: str) -> Any:
 
 
 _REVERSIBLE = {"minus", "div", "mod", "power"}
-_ELEMENTWISE = {"add", "sub", "mul", "div"}
+_ELEMENTWISE = {"add", "sub", "mul"}
 
 
 def _install_fluent() -> None:
