@@ -7,6 +7,7 @@ import fnmatch
 import re
 
 import numpy as np
+from operator_calls import has_inner
 
 
 def _has(name, value):
@@ -2317,6 +2318,36 @@ DEFECTS = [
         "only modkit runs: .*index = 0 must be in range",
         "not the reference's: outputs of executors are dense, and may have no axes",
         lambda case: case["arrays"][0].ndim == 0,
+    ),
+    (
+        "drawn_*",
+        r"only modkit runs: .*identity\d+ at 0-th output: "
+        "expected float(16|64)",
+        "branches of other types than float32 have no types",
+    ),
+    (
+        "drawn_*",
+        r"only modkit runs: .*core/graph\.cc",
+        "it does not bind gradients of plain graphs, those of all steps: it misses nodes",
+        lambda case: case["attrs"]["unrolled"],
+    ),
+    (
+        "drawn_while_loop",
+        "(gradient|the reference)",
+        "gradients of states, from memory that it did not write: finite differences are modkit's",
+        lambda case: not case["attrs"]["unrolled"],
+    ),
+    (
+        "drawn_foreach",
+        "(gradient|the reference|only modkit runs: .*InferShape failed)",
+        "a loop or branch in a loop: finite differences are modkit's, and shapes can be inferred",
+        lambda case: not case["attrs"]["unrolled"] and has_inner(case["attrs"]["seed"]),
+    ),
+    (
+        "_image_random_lighting",
+        "drawn",
+        "it does not write images of one channel",
+        lambda case: case["arrays"][0].shape[-1] == 1,
     ),
 ]
 """Operator (a pattern of `fnmatch`), difference (a regular expression for its start), reason, and
