@@ -272,7 +272,7 @@ def _draws(draw, outputs=None):
     return {n: [packed(np.sort(v))] for n, v in found.items()}
 
 
-DRAWS, FEWEST, LARGEST, DRAWN_S = 2000, 100, 10**6, 0.5
+DRAWS, FEWEST, LARGEST, DRAWN_S = 2000, 100, 10**6, 0.3
 """Numbers of draws, and of their elements, and their processor time."""
 
 
