@@ -28,6 +28,12 @@ def _labels_of_no_class(case):
     return data.ndim == 3 and ((labels < low) | (labels > high)).any()
 
 
+def _data_beyond_steps(case):
+    """Whether a length of CTCLoss's data is larger than the number of steps."""
+    given = case["attrs"].get("use_data_lengths") in (True, "True")
+    return given and (case["arrays"][2] > len(case["arrays"][0])).any()
+
+
 def _labels_without_room(case):
     """Whether labels of CTCLoss, with a blank between equal ones, are longer than the data."""
     data, labels, *lengths = case["arrays"]
@@ -2355,6 +2361,12 @@ DEFECTS = [
         "drawn",
         "it does not write images of one channel",
         lambda case: case["arrays"][0].shape[-1] == 1,
+    ),
+    (
+        "*[Cc][Tt][Cc]*",
+        "(outputs|gradient)",
+        "lengths beyond the data: it reads other memory",
+        _data_beyond_steps,
     ),
 ]
 """Operator (a pattern of `fnmatch`), difference (a regular expression for its start), reason, and
