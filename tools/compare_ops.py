@@ -10,9 +10,10 @@ the training step of a module, by NumPy where modkit does so, and by XLA alone.
 ``MODKIT_REFERENCE`` is the python of an environment that has mxnet. `operator_cases.py` draws the
 cases. Both sides infer shapes (of outputs, and of all from the first input alone) and types,
 compute outputs, gradients written and added, and gradients of gradients, or refuse
-(`operator_runs.py`). Each side runs in one process, started again after a case that ends it.
-`reference_defects.py` lists the reference's defects, each with its reason. Everything else that
-differs is printed as it is found, and the exit status is 1.
+(`operator_runs.py`); of samplers the distributions of many calls are compared. Each side runs in
+one process, started again after a case that ends it. `reference_defects.py` lists the reference's
+defects, each with its reason. Everything else that differs is printed as it is found, and the exit
+status is 1.
 """
 
 import argparse

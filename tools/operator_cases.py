@@ -10,7 +10,8 @@ elements or axes under ``np_shape``, sparse arrays, one variable as two inputs, 
 output, or none of the first input; some run eagerly, on views of arrays and in place too, others
 as graphs that have been written as JSON. Some are one link of a chain of operators, whose
 gradients are sums, some run a second pass, and some calls spell their arguments otherwise. Some
-executors are reshaped, and some eager calls are recorded in inference mode.
+executors are reshaped, and some eager calls are recorded in inference mode. Loops and branches
+have random bodies, too (``drawn_foreach``).
 
 Two cases in five (``RARE``) draw more of what those seldom have: operators of several outputs,
 recurrent networks of any mode and size, quantized ones, float16 and bytes, arrays without
