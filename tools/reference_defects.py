@@ -2368,6 +2368,12 @@ DEFECTS = [
         "lengths beyond the data: it reads other memory",
         _data_beyond_steps,
     ),
+    (
+        "*sample_multinomial",
+        "(drawn|gradient drawn)",
+        "of probabilities whose sum is below 1 it draws a class that there is not, their number",
+        lambda case: (case["arrays"][0].sum(-1) < 0.99).any(),
+    ),
 ]
 """Operator (a pattern of `fnmatch`), difference (a regular expression for its start), reason, and
 perhaps a test of the case."""
