@@ -2,9 +2,16 @@
 
 `operator_runs.py` makes them on either side, of `mx.sym` and of `mx.nd`; it runs under the
 reference's Python 3.8, too. ``PARAMETERS`` are those of the calls, in place of the schema's.
+Loops and branches of ``DRAWN`` have random bodies.
 """
 
+import functools
+
+import numpy as np
+
+DRAWN = ("drawn_foreach", "drawn_while_loop", "drawn_cond")
 PARAMETERS = {
+    **{name: [] for name in DRAWN},
     "_foreach": [("body", "{'sums', 'products', 'pairs', 'no_outputs', 'no_free', 'inner'}")],
     "_while_loop": [
         ("func", "{'sums', 'products', 'no_outputs'}"),
@@ -25,6 +32,7 @@ def function(mx, name, library):
     if name == "_contrib_boolean_mask":
         return library.contrib.boolean_mask
     make = {
+        **{name: _drawn(name[len("drawn_") :]) for name in DRAWN},
         "_foreach": _foreach,
         "_while_loop": _while_loop,
         "_cond": _cond,
@@ -111,6 +119,162 @@ def _cond(mx, library):
         return _joined(mx, library, library.contrib.cond(pred, *made[branches]))
 
     return call
+
+
+def _drawn(kind):
+    """A loop or branch whose body is a random one; see ``_body``.
+
+    Its parameters are the body's seed, the numbers of arrays that are data and states (others are
+    free variables), of outputs, and of steps, that of a loop's limit, and whether the reference
+    computes the graph of all steps instead.
+    """
+
+    def make(mx, library):
+        def call(*arrays, data, states, unrolled, steps, limit, **more):
+            loops = library.contrib
+            if unrolled and mx.__name__ == "mxnet" and library is mx.sym:
+                loops = _Unrolled(library, steps, limit)
+            parts = list(arrays[:data]), list(arrays[data : data + states])
+            build = {"foreach": _drawn_foreach, "while_loop": _drawn_while, "cond": _drawn_cond}
+            body = functools.partial(_body, library, loops, steps, arrays[data + states :])
+            made = build[kind](library, loops, body, *parts, steps=steps, limit=limit, **more)
+            total = sum(library.sum(each) for each in arrays)  # each input is in the graph
+            return _joined(mx, library, [made, total])
+
+        return call
+
+    return make
+
+
+def _drawn_foreach(library, loops, body, rows, states, seed, outputs, **_):
+    def step(row, state):
+        made = body([*row, *state], seed, outputs + len(states))
+        return made[:outputs], made[outputs:]
+
+    return loops.foreach(step, rows, states)
+
+
+def _drawn_while(library, loops, body, _, states, seed, outputs, steps, limit):
+    def func(i, *state):
+        made = body(state, seed, outputs + len(states))
+        return made[:outputs], [i + 1, *made[outputs:]]
+
+    row = library.slice_axis(states[0], axis=0, begin=0, end=1)
+    start = library.sum(row) * 0
+    made, last = loops.while_loop(
+        lambda i, *_: i < limit, func, [start, *states], max_iterations=steps
+    )
+    # The reference does not initialise the rows behind the last step.
+    count = library.broadcast_like(library.reshape(library.BlockGrad(last[0]), (1, 1)), row)
+    lengths = library.reshape(count, (-1,))
+    masked = [
+        library.SequenceMask(each, sequence_length=lengths, use_sequence_length=True)
+        for each in _flat(made)
+    ]
+    return [masked, last]
+
+
+def _drawn_cond(library, loops, body, _, states, seed, outputs, **__):
+    pred = library.sum(states[0]) > library.sum(states[-1] * 0.5)
+    return loops.cond(
+        pred, lambda: body(states, seed, outputs), lambda: body(states, seed + 1, outputs)
+    )
+
+
+class _Unrolled:
+    """Loops and branches as the graphs of all their steps."""
+
+    def __init__(self, library, steps, limit):
+        self.library, self.steps, self.limit = library, steps, limit
+
+    def foreach(self, body, data, states):
+        made = []
+        for i in range(self.steps):
+            rows = [
+                self.library.squeeze(
+                    self.library.slice_axis(each, axis=0, begin=i, end=i + 1), axis=0
+                )
+                for each in data
+            ]
+            outputs, states = body(rows, states)
+            made.append(outputs)
+        return self._stacked(made), states
+
+    def while_loop(self, cond, func, states, max_iterations):
+        made = []
+        for _ in range(min(self.limit, max_iterations)):
+            outputs, states = func(*states)
+            made.append(outputs)
+        rest = max_iterations - len(made)
+        made += [[self.library.zeros_like(each) for each in made[0]]] * rest
+        return self._stacked(made), states
+
+    def cond(self, pred, then_func, else_func):
+        chosen = self.library.reshape(pred, (1, 1))
+        return [
+            self.library.broadcast_mul(a, chosen) + self.library.broadcast_mul(b, 1 - chosen)
+            for a, b in zip(then_func(), else_func())  # noqa: B905 - Python 3.8
+        ]
+
+    def _stacked(self, made):
+        return [self.library.stack(*each, axis=0) for each in zip(*made)]  # noqa: B905 - as above
+
+
+UNARY = ("tanh", "sin", "sigmoid", "softsign", "arctan", "softmax")
+
+
+def _body(library, loops, steps, free, values, seed, count):
+    """``count`` results of 1 to 6 random smooth operators on square matrices.
+
+    One of them is at times a loop or a branch of its own.
+    """
+    stream, values = np.random.RandomState(seed), [*values, *free]
+    nested = has_inner(seed)
+    for at in range(stream.randint(1, 7)):
+        drawn = (values[stream.randint(len(values))] for _ in range(3))
+        kind = stream.randint(12)
+        if nested and not at:
+            values.append(_inner(library, loops, steps, kind, *drawn))
+        else:
+            values.append(_one(library, kind, *drawn))
+    recent = values[-4:]
+    # The reference sums gradients of an output wrongly that another one is as well.
+    made = [recent[stream.randint(len(recent))] * (1 - 0.125 * i) for i in range(count)]
+    return [made[0] + sum(values) * 0.125, *made[1:]] if made else []  # each is to be used
+
+
+def _one(library, kind, a, b, c):
+    """The result of one operator."""
+    if kind < len(UNARY):
+        return getattr(library, UNARY[kind])(a)
+    others = (
+        lambda: a + b,
+        lambda: a - b * c,
+        lambda: a * b,
+        lambda: library.dot(a, b) * 0.5,
+        lambda: library.broadcast_mul(a, library.sum(b, axis=1, keepdims=True)),
+        lambda: a * 0.5 + 0.25,
+    )
+    return others[kind - len(UNARY)]()
+
+
+def has_inner(seed):
+    """Whether there is a loop or branch in a body."""
+    return seed % 5 == 0
+
+
+def _inner(library, loops, steps, kind, a, b, c):
+    """The result of a loop over two matrices, or of a branch."""
+    if kind % 2:
+        pred = library.sum(a) > library.sum(b)
+        return _flat(loops.cond(pred, lambda: [library.tanh(a) * c], lambda: [a - b * c]))[0]
+    pairs = library.stack(*[a, b, c, a][:steps], axis=0)
+    made, (last,) = loops.foreach(
+        lambda rows, states: ([rows[0] * states[0]], [library.sin(states[0] + rows[0] * b)]),
+        [pairs],
+        [c],
+    )
+    return last + library.sum(made[0], axis=0)
 
 
 def _custom(mx, library):

@@ -10,7 +10,8 @@ elements or axes under ``np_shape``, sparse arrays, one variable as two inputs, 
 output, or none of the first input; some run eagerly, on views of arrays and in place too, others
 as graphs that have been written as JSON. Some are one link of a chain of operators, whose
 gradients are sums, some run a second pass, and some calls spell their arguments otherwise. Some
-executors are reshaped, and some eager calls are recorded in inference mode.
+executors are reshaped, and some eager calls are recorded in inference mode. Loops and branches
+have random bodies, too (``drawn_foreach``).
 
 Two cases in five (``RARE``) draw more of what those seldom have: operators of several outputs,
 recurrent networks of any mode and size, quantized ones, float16 and bytes, arrays without
@@ -73,7 +74,8 @@ def draw(count, seed, patterns):
     """
     schema = _schema()
     by_op = {}
-    for table in [*rows.load().values(), operator_rows.ROWS]:
+    loops = [rows.Case(name) for name in operator_calls.DRAWN]
+    for table in [*rows.load().values(), operator_rows.ROWS, loops]:
         for row in table:
             if any(fnmatch.fnmatch(row.op, p) for p in patterns):
                 by_op.setdefault(row.op, []).append(row)
@@ -140,21 +142,18 @@ def _case(choices, schema, stream, at):
     row = choices[stream.randint(len(choices))]
     if row.op == "RNN" and stream.rare:
         row = _recurrent(row, stream)
+    if row.op in operator_calls.DRAWN:
+        row = _loop(row.op, stream)
     manner = _manner(row.op, stream)
     without = manner != "changing" and stream.often(0.04, 0.12)
+    whole = row.op not in operator_calls.DRAWN  # their inputs are used, and sums have axes
+    without = without and whole
     arrays = _arrays(row, stream, without)
     attrs = dict(row.attrs)
     if stream.rand() < 0.25:
         _lengthen(row.op, arrays, attrs, stream)
     axes = arrays[0].ndim if arrays else 1
-    for name, kind in schema.get(row.op, ()):
-        seldom = any(fnmatch.fnmatch(name, p) for p in SELDOM_PARAMETERS)
-        if stream.often(0.3 if name in attrs else 0.15, 0.6 if seldom else 0.25):
-            value = _value(kind, attrs.get(name), stream, axes if name in AXES else 0)
-            if isinstance(value, float) and "_update" in row.op and stream.rand() < 0.1:
-                value = EXTREME[stream.randint(len(EXTREME))]
-            if value is not None and not (name in LISTS and value < 0):  # reads of 2**32 arrays
-                attrs[name] = value
+    _vary(row.op, attrs, schema, axes, stream)
     invalid = INVALID[stream.randint(len(INVALID))] if stream.rand() < 1 / 6 else ""
     if row.op in operator_calls.PARAMETERS and invalid in ("fewer", "parameter", "unknown"):
         invalid = ""  # those are parameters of Python's functions
@@ -168,7 +167,7 @@ def _case(choices, schema, stream, at):
             change(a, stream) if a.dtype.kind == "f" and spec.values is None else a
             for a, spec in zip(arrays, row.specs, strict=False)
         ][:first]
-    storage = _storage(row.op, manner, arrays[:first], stream)
+    storage = _storage(row.op, manner, arrays[:first], stream) if whole else ()
     if stream.rand() < 0.7:
         arrays = [
             _thinned(a, stream) if kind != "default" else a
@@ -188,12 +187,26 @@ def _case(choices, schema, stream, at):
         "values": made,
         "np_shape": without,
         "views": manner == "recorded" and stream.rand() < 0.3,
-        "repeated": not invalid and _repeats(arrays[:first], stream),
-        "output": int(stream.randint(8)) if stream.rand() < 0.3 else None,
-        "frozen": stream.rand() < 0.1,
+        "repeated": whole and not invalid and _repeats(arrays[:first], stream),
+        "output": int(stream.randint(8)) if whole and stream.rand() < 0.3 else None,
+        "frozen": stream.rand() < 0.1 and (whole or manner == "graph"),
         "saved": manner in ("graph", "inferred") and stream.rand() < 0.3,
     }
     return {**case, **_use(case, schema, stream)}
+
+
+def _vary(op, attrs, schema, axes, stream):
+    """Give some parameters other values."""
+    for name, kind in schema.get(op, ()):
+        seldom = any(fnmatch.fnmatch(name, p) for p in SELDOM_PARAMETERS)
+        if stream.often(0.3 if name in attrs else 0.15, 0.6 if seldom else 0.25):
+            value = _value(kind, attrs.get(name), stream, axes if name in AXES else 0)
+            if isinstance(value, float) and "_update" in op and stream.rand() < 0.1:
+                value = EXTREME[stream.randint(len(EXTREME))]
+            if value is None or name == "ndev":  # the reference waits for the other devices
+                continue
+            if not (name in LISTS and value < 0):  # reads of 2**32 arrays
+                attrs[name] = value
 
 
 def _use(case, schema, stream):
@@ -365,6 +378,26 @@ def _recurrent(row, stream):
         arrays.append(rows.Input(values=[steps] * batch))
         attrs["use_sequence_length"] = True
     return type(row)("RNN", arrays, attrs, note=FITTED)
+
+
+def _loop(name, stream):
+    """A row of a loop or branch with a random body: square matrices, and stacks of them."""
+    steps, size = int(stream.randint(1, 5)), int(stream.randint(1, 5))
+    data = int(stream.randint(1, 3)) if name == "drawn_foreach" else 0
+    states = int(stream.randint(name != "drawn_foreach", 4))
+    dtype = ("float32", "float32", "float64", "float16")[stream.randint(4)]
+    shapes = [(steps, size, size)] * data + [(size, size)] * (states + stream.randint(4))
+    arrays = [rows.Input(values=stream.uniform(-1, 1, s), dtype=dtype) for s in shapes]
+    attrs = {
+        "seed": int(stream.randint(2**31)),
+        "data": data,
+        "states": states,
+        "outputs": int(stream.randint(states == 0 or name == "drawn_cond", 4)),
+        "steps": steps,
+        "limit": int(stream.randint(1, 6)),
+        "unrolled": bool(stream.randint(2)),
+    }
+    return rows.Case(name, arrays, attrs, note=FITTED)
 
 
 def _sizes(row, stream, without):

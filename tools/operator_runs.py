@@ -7,8 +7,10 @@ gradients, eagerly with the arrays that the call changes, no further than shapes
 the training step of a module.
 """
 
+import functools
 import importlib
 import sys
+import time
 import zlib
 from pathlib import Path
 
@@ -26,6 +28,7 @@ FLOATS = (np.float16, np.float32, np.float64)
 def answer(mx, case):
     """``("ran", parts by name)`` or ``("refused", words)``."""
     mx.random.seed(1)
+    mx.autograd.set_recording(False)  # the reference's gradients of gradients leave it on
     manner = case["manner"]
     library = mx.sym if manner in ("graph", "inferred", "step") else mx.nd
     runs = {"graph": _run, "inferred": _infer, "recorded": _record, "changing": _change}
@@ -35,7 +38,10 @@ def answer(mx, case):
             mx, case["op"], library
         )
         with mx.util.np_shape(case["np_shape"]):
-            return "ran", run(mx, function, case)
+            found = run(mx, function, case)
+        if case["attrs"].get("unrolled"):  # the inputs of that graph have another order
+            found = {n: v for n, v in found.items() if n not in ("names", "inferred from one")}
+        return "ran", found
     except Exception as error:  # any: what the other side does decides what it means
         return "refused", _words(mx, error)
 
@@ -179,7 +185,7 @@ def _record(mx, function, case):
         with mx.autograd.record(train_mode=not case["predicting"]):
             outputs = called()
         if case["random"]:
-            return {"outputs": [packed(np.zeros_like(o.asnumpy())) for o in outputs]}
+            return _random(mx, called, floats, case)
         found["outputs"] = [packed(o.asnumpy()) for o in outputs]
         found["storage types"] = " ".join(o.stype for o in outputs)
         if not floats:
@@ -206,6 +212,68 @@ def _record(mx, function, case):
         _called(mx.nd, function, values, case, out=values[0])
         found["in place"] = [packed(values[0].asnumpy())]
     return found
+
+
+def _random(mx, called, floats, case):
+    """Shapes and types of a random call's outputs and gradients, and their distribution."""
+    add = bool(case["at"] % 2)
+    for v in floats:
+        v.attach_grad("add" if add else "write")
+
+    def draw():
+        for v in floats:
+            v.grad[:] = BEFORE
+        with mx.autograd.record(train_mode=not case["predicting"]):
+            outputs = called()
+        if floats:
+            heads = [mx.nd.array(_head(o), dtype=o.dtype) for o in outputs]
+            mx.autograd.backward(outputs, heads)
+        return [a.asnumpy() for a in [*outputs, *(v.grad for v in floats)]]
+
+    try:
+        made = draw()
+    except Exception:  # as above: it has no gradients
+        floats = []
+        made = draw()
+    outputs = len(made) - len(floats)
+    return dict(_draws(draw, outputs), outputs=[packed(np.zeros_like(o)) for o in made])
+
+
+def _forward(bound):
+    return [o.asnumpy() for o in bound.forward(is_train=True)]
+
+
+def _draws(draw, outputs=None):
+    """Distributions of random arrays, each as sorted numbers.
+
+    Those of all elements, and of the arrays' products with a fixed one, which depend on positions
+    and on what elements have to do with each other, without and with gradients.
+
+    Args:
+        draw: returns outputs and gradients.
+        outputs: the number of outputs; all.
+    """
+    made, end = [draw()], time.process_time() + DRAWN_S
+    size, whole = (sum(a.size for a in made[0][:n]) for n in (outputs, None))
+    count = min(DRAWS, LARGEST // max(whole, 1))
+    while len(made) < count and time.process_time() < end:
+        made.append(draw())
+    if not size or len(made) < FEWEST:
+        return {}
+    made = np.stack([np.concatenate([a.astype(np.float64).ravel() for a in m]) for m in made])
+    weights = np.random.RandomState(size).uniform(-1, 1, whole)
+    with np.errstate(invalid="ignore", over="ignore"):
+        found = {
+            "drawn elements": np.sort(made[:, :size], None)[size // 2 :: size],
+            "drawn sums": made[:, :size] @ weights[:size],
+        }
+        if whole > size:
+            found["gradient drawn"] = made @ weights
+    return {n: [packed(np.sort(v))] for n, v in found.items()}
+
+
+DRAWS, FEWEST, LARGEST, DRAWN_S = 2000, 100, 10**6, 0.3
+"""Numbers of draws, and of their elements, and their processor time."""
 
 
 def _second(mx, case, called, floats, heads):
@@ -267,7 +335,8 @@ def _run(mx, function, case):
             found["inference"] = [packed(o.asnumpy()) for o in bound.forward(is_train=False)]
         outputs = [o.asnumpy() for o in bound.forward(is_train=bool(floats or case["random"]))]
         if case["random"]:
-            return dict(found, outputs=[packed(np.zeros_like(o)) for o in outputs])
+            outputs = [packed(np.zeros_like(o)) for o in outputs]
+            return dict(found, outputs=outputs, **_draws(functools.partial(_forward, bound)))
         found["outputs"] = [packed(o) for o in outputs]
         if floats:
             heads = [mx.nd.array(_head(o), dtype=o.dtype) for o in outputs]

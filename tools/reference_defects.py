@@ -7,6 +7,7 @@ import fnmatch
 import re
 
 import numpy as np
+from operator_calls import has_inner
 
 
 def _has(name, value):
@@ -25,6 +26,12 @@ def _labels_of_no_class(case):
     last = case["attrs"].get("blank_label") == "last"
     low, high = (-1, data.shape[2] - 2) if last else (0, data.shape[2] - 1)
     return data.ndim == 3 and ((labels < low) | (labels > high)).any()
+
+
+def _data_beyond_steps(case):
+    """Whether a length of CTCLoss's data is larger than the number of steps."""
+    given = case["attrs"].get("use_data_lengths") in (True, "True")
+    return given and (case["arrays"][2] > len(case["arrays"][0])).any()
 
 
 def _labels_without_room(case):
@@ -373,6 +380,7 @@ ADD_OTHERWISE = (
     "_while_loop",
     "*DeformablePSROIPooling",
     "*boolean_mask",
+    "*image_flip_*",
     "*index_copy",
     "gather_nd",
     "*linalg_gelqf",
@@ -1431,7 +1439,7 @@ DEFECTS = [
         _quotient_of_itself,
     ),
     (
-        "Pooling",
+        "Pooling*",
         "only the reference runs: .*global_pool",
         "not the reference's: of no elements there is no largest, and no mean",
         lambda case: 0 in case["arrays"][0].shape,
@@ -1821,6 +1829,12 @@ DEFECTS = [
             lambda case: np.isinf(case["arrays"][0].astype(float)).any(),
         )
         for name in ("nansum", "norm", "LayerNorm")
+    ),
+    (
+        "LayerNorm",
+        "(outputs|gradient).*expected nan",
+        "so it is where squares are infinite",
+        lambda case: (np.abs(case["arrays"][0].astype(float)) > 1e19).any(),
     ),
     (
         "_cond",
@@ -2317,6 +2331,48 @@ DEFECTS = [
         "only modkit runs: .*index = 0 must be in range",
         "not the reference's: outputs of executors are dense, and may have no axes",
         lambda case: case["arrays"][0].ndim == 0,
+    ),
+    (
+        "drawn_*",
+        r"only modkit runs: .*identity\d+ at 0-th output: "
+        "expected float(16|64)",
+        "branches of other types than float32 have no types",
+    ),
+    (
+        "drawn_*",
+        r"only modkit runs: .*core/graph\.cc",
+        "it does not bind gradients of plain graphs, those of all steps: it misses nodes",
+        lambda case: case["attrs"]["unrolled"],
+    ),
+    (
+        "drawn_while_loop",
+        "(gradient|the reference)",
+        "gradients of states, from memory that it did not write: finite differences are modkit's",
+        lambda case: not case["attrs"]["unrolled"],
+    ),
+    (
+        "drawn_foreach",
+        "(gradient|the reference|only modkit runs: .*InferShape failed)",
+        "a loop or branch in a loop: finite differences are modkit's, and shapes can be inferred",
+        lambda case: not case["attrs"]["unrolled"] and has_inner(case["attrs"]["seed"]),
+    ),
+    (
+        "_image_random_lighting",
+        "drawn",
+        "it does not write images of one channel",
+        lambda case: case["arrays"][0].shape[-1] == 1,
+    ),
+    (
+        "*[Cc][Tt][Cc]*",
+        "(outputs|gradient)",
+        "lengths beyond the data: it reads other memory",
+        _data_beyond_steps,
+    ),
+    (
+        "*sample_multinomial",
+        "(drawn|gradient drawn)",
+        "of probabilities whose sum is below 1 it draws a class that there is not, their number",
+        lambda case: (case["arrays"][0].sum(-1) < 0.99).any(),
     ),
 ]
 """Operator (a pattern of `fnmatch`), difference (a regular expression for its start), reason, and

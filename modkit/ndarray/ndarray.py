@@ -866,7 +866,7 @@ def _binary(
 
 
 _REVERSIBLE = {"minus", "div", "mod", "power"}
-_ELEMENTWISE = {"add", "sub", "mul", "div"}
+_ELEMENTWISE = {"add", "sub", "mul"}
 
 
 def _install_fluent() -> None:

@@ -41,11 +41,13 @@ def call_sparse(
     made = _row_gradient(op, inputs, attrs) if tracked(inputs) else None
     if made is None and {wanted, *stypes} == {DENSE}:
         return NotImplemented
+    targets = out if isinstance(out, list | tuple) else [] if out is None else [out]
     if made is None:
-        made = _computed(op, inputs, attrs, ctx, wanted)
+        # With an array of another storage type all zeros take part, as in MXNet.
+        plain = wanted != DENSE and any(x.stype != wanted for x in targets)
+        made = _computed(op, inputs, attrs, ctx, DENSE if plain else wanted)
     if out is None:
         return made
-    targets = out if isinstance(out, list | tuple) else [out]
     results = made if isinstance(made, list) else [made]
     for target, each in zip(targets, results, strict=False):
         target._set(each if target.stype in (DENSE, each.stype) else each._as_dense())

@@ -122,6 +122,7 @@ nd.broadcast_mul({a}, nd.array([[1, 2, 3, 4, 5]]))
 nd.broadcast_div({a}, nd.array([[1, 2, 3, 4, 5]]))
 nd.broadcast_div({a}, nd.array([[1], [2], [3], [4]]))
 {a} * nd.array([[1], [2], [3], [4]])
+nd.slice({a}, begin=(1,), end=(2,)) / nd.full((1, 5), 2)
 nd.zeros_like({a})
 nd.ones_like({a})
 nd.contrib.getnnz({a})
@@ -202,6 +203,10 @@ nd.elemwise_mul(R, S, out=nd.zeros((4, 5), stype='row_sparse'))
 nd.abs(C, out=nd.zeros((4, 5), stype='csr'))
 nd.elemwise_add(C, C, out=nd.zeros((4, 5), stype='row_sparse'))
 nd.elemwise_add(R, R, out=nd.zeros((4, 5), stype='csr'))
+nd.broadcast_div(C, nd.zeros((4, 1)), out=nd.zeros((4, 5)))
+nd.elemwise_mul(R, D / 0, out=nd.zeros((4, 5), stype='csr'))
+nd._internal._div_scalar(R, scalar=0, out=nd.zeros((4, 5)))
+nd.slice(C, begin=(1,), end=(3,), out=nd.zeros((2, 5)))
 """
 
 

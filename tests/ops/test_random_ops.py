@@ -75,6 +75,12 @@ def test_tensor_parameters_go_to_their_rows() -> None:
     assert sample[1].mean() == pytest.approx(15, rel=0.05)
 
 
+def test_differences_of_bytes_do_not_wrap() -> None:
+    ends = [jnp.array([n], jnp.uint8) for n in (3, 1)]
+    (sample,) = _draw("_sample_uniform", ends, {"shape": (100,)})
+    assert 1 <= sample.min() < sample.max() <= 3
+
+
 def test_uniform_stays_in_range() -> None:
     (sample,) = _draw("_random_uniform", [], {"low": -2, "high": 5, "shape": (COUNT,)})
     assert -2 <= sample.min() < -1.99

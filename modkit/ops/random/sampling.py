@@ -51,6 +51,7 @@ def _register(dist: Distribution) -> None:
         extra = shape or ()
         if min(extra, default=1) < 0:
             raise ShapeError(f"_sample_{dist.name}: shape: got {extra}, expected sizes above 0")
+        tensors = [t.astype(jnp.promote_types(t.dtype, jnp.float32)) for t in tensors]
         wide = [t.reshape(t.shape + (1,) * len(extra)) for t in tensors]
         return dist.sample(key, tensors[0].shape + extra, dtype or "float32", wide)
 
