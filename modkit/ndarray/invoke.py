@@ -342,7 +342,7 @@ class CallPlan:
         self._calls: Calls | None = None
         self.visible = op.visible_outputs(attrs)
         aux = op.aux_names(attrs)
-        names = op.input_names(attrs) if aux else ()
+        names = op.input_names(attrs)[: len(avals)] if aux else ()
         listed = set(names).issuperset(aux)  # else the states of several weights
         self.changes = [at for at, name in enumerate(names) if name in aux or not listed]
 

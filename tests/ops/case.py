@@ -154,7 +154,7 @@ def checksum(arrays: Sequence[np.ndarray]) -> int:
     return total
 
 
-@functools.cache
+@functools.lru_cache(maxsize=None)  # noqa: UP033 - Python 3.8 runs this too
 def load() -> dict[str, list[Case]]:
     """Every family's table, by file name."""
     tables = {}
