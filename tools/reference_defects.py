@@ -91,12 +91,12 @@ def _is_infinite(case):
 
 
 def _power_beyond_float32(case):
-    """Whether whole numbers of 8 bits have a power that float32 does not hold."""
+    """Whether whole numbers have a power that float32 does not hold."""
     data, *others = case["arrays"]
     base, exponent = data.astype(float), data if case["repeated"] or not others else others[0]
     if "scalar" in case["attrs"]:
         base = np.full(base.shape, float(case["attrs"]["scalar"]))
-    return data.dtype.itemsize == 1 and (np.abs(base) ** exponent > 2**24).any()
+    return data.dtype.kind in "iu" and (np.abs(base) ** exponent > 2**24).any()
 
 
 def _without_elements(case):
@@ -1303,13 +1303,13 @@ DEFECTS = [
     (
         "*_power",
         "outputs",
-        "of 8 bits: computed in float32, which rounds from 2**24 on",
+        "of whole numbers: computed in float32, which rounds from 2**24 on",
         _power_beyond_float32,
     ),
     (
         "_rpower_scalar",
         "outputs",
-        "of 8 bits: computed in float32, which rounds from 2**24 on",
+        "of whole numbers: computed in float32, which rounds from 2**24 on",
         _power_beyond_float32,
     ),
     (
@@ -2373,6 +2373,30 @@ DEFECTS = [
         "(drawn|gradient drawn)",
         "of probabilities whose sum is below 1 it draws a class that there is not, their number",
         lambda case: (case["arrays"][0].sum(-1) < 0.99).any(),
+    ),
+    (
+        "RNN",
+        "drawn",
+        "where no gradient is needed it runs oneDNN's networks, which do not drop",
+        lambda case: case["attrs"].get("p", 0) > 0,
+    ),
+    (
+        "*PSROIPooling",
+        "outputs",
+        "regions of images that there are not: it reads other memory",
+        lambda case: (case["arrays"][1][:, 0] >= len(case["arrays"][0])).any(),
+    ),
+    (
+        "log_softmax",
+        "(outputs|gradient)",
+        "with a negative temperature it subtracts the least quotient, and exponentials overflow",
+        lambda case: float(case["attrs"].get("temperature") or 1) < 0,
+    ),
+    (
+        "softmax",
+        "gradient",
+        "a temperature of 0: 0 / 0 beyond the lengths, which MXNet leaves out",
+        lambda case: case["attrs"].get("temperature") == 0,
     ),
 ]
 """Operator (a pattern of `fnmatch`), difference (a regular expression for its start), reason, and

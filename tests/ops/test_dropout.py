@@ -23,6 +23,12 @@ def test_fraction_and_scale(p):
     assert abs((output == 0).mean() - p) < 0.015
 
 
+def test_infinities_that_are_dropped_are_nan():
+    """As in MXNet, which multiplies by 0."""
+    output = np.asarray(_dropout(jnp.full((200,), jnp.inf), p=0.5))
+    assert set(map(str, output.tolist())) == {"inf", "nan"}
+
+
 @pytest.mark.parametrize(
     ("p", "kept"), [(2.0**-8, 996093), (0.3, 700000), (0.999, 1000), (1e-4, 999900)]
 )

@@ -20,6 +20,8 @@ _RARE = 2.0**-8
 def dropped(data: jax.Array, p: float, key: Any, shape: tuple[int, ...] | None = None) -> jax.Array:
     """``data`` with a random fraction ``p`` zeroed and the rest scaled up by 1 / (1 - p).
 
+    It is multiplied by 0 and 1 / (1 - p), so infinities that are dropped are NaN, as in MXNet.
+
     Args:
         data: any shape.
         p: the fraction, from 0 to 1.
@@ -30,7 +32,7 @@ def dropped(data: jax.Array, p: float, key: Any, shape: tuple[int, ...] | None =
         return data * jnp.nan
     # The backward pass reads the mask, and must not draw it anew.
     keep = jax.lax.optimization_barrier(_mask(key, 1 - p, data.shape if shape is None else shape))
-    return jnp.where(keep, data * (1 / (1 - p)), 0).astype(data.dtype)
+    return data * jnp.where(keep, 1 / (1 - p), 0).astype(data.dtype)
 
 
 def _mask(key: Any, fraction: float, shape: tuple[int, ...]) -> jax.Array:
