@@ -18,21 +18,25 @@ other_threads = _thread._count
 """The number of threads beside the main one; `threading.active_count` takes a lock, and 0.3 us."""
 
 
-def overwritten(plan: CallPlan, inputs: Sequence[Any], out: Sequence[Any]) -> dict[int, AnyCell]:
-    """By their places, the cells of inputs that a call also writes.
+def overwritten(
+    plan: CallPlan, inputs: Sequence[Any], out: Sequence[Any]
+) -> tuple[dict[int, AnyCell], list[AnyCell]]:
+    """The cells of inputs that a call also writes, by their places, and all cells that it writes.
 
-    None of operators that call Python, which may take any lock.
+    None of the first for operators that call Python, which may take any lock.
     """
     if plan.op.on_host:
-        return {}
+        return {}, []
     targets = [x for x in out if hasattr(x, "_cell")] + [inputs[at] for at in plan.changes]
     written = [x._cell.root for x in targets]
     cells = [x._cell.root for x in inputs]
-    return {at: c for at, c in enumerate(cells) if c in written and c.lock is not None}
+    own = {at: c for at, c in enumerate(cells) if c in written and c.lock is not None}
+    return own, [c for c in written if c.lock is not None]
 
 
 def exchange(
     own: Mapping[int, AnyCell],
+    written: Collection[AnyCell],
     compute: Callable[..., Results],
     finish: Callable[[Results], Any],
 ) -> Any:
@@ -40,27 +44,28 @@ def exchange(
 
     Args:
         own: the cells that it overwrites, by the places of inputs.
+        written: these, and others that it writes: a lock taken later would be out of order.
         compute: makes the results, from values of inputs by their places, and reads the others.
         finish: writes the results.
     """
     before = {at: cell.version() for at, cell in own.items()}
     results = compute()
     read = results[3]
-    with _locks_of(own.values()):
+    with _locks_of(written):
         if not read or all(_is_in_place(c, before[at], read[at]) for at, c in own.items()):
             return finish(results)
     others = {at: value for at, value in enumerate(read) if at not in own}
     while True:
         for cell in own.values():
             cell.peek()  # what is pending runs outside of the locks
-        with _locks_of(own.values()):
+        with _locks_of(written):
             if all(cell.version() is not None for cell in own.values()):
                 return finish(compute(others))
 
 
 def _is_in_place(cell: AnyCell, before: Any, read: Any) -> bool:
     version = cell.version()
-    return version is read or version is before
+    return version is not None and (version is read or version is before)
 
 
 def _locks_of(cells: Collection[AnyCell]) -> Any:

@@ -1068,11 +1068,11 @@ def _run(
     recorded = tracked(inputs)
     if results is None:
         if (out is not None or plan.changes) and other_threads():
-            own = overwritten(plan, inputs, out if isinstance(out, list | tuple) else [out])
+            own, cells = overwritten(plan, inputs, out if isinstance(out, list | tuple) else [out])
             if own:
                 compute = functools.partial(_compute, plan, inputs, numbers, ctx, recorded)
                 return exchange(
-                    own, compute, functools.partial(_run, plan, inputs, numbers, out, ctx)
+                    own, cells, compute, functools.partial(_run, plan, inputs, numbers, out, ctx)
                 )
         results = _compute(plan, inputs, numbers, ctx, recorded)
     outputs, changed, call, read = results

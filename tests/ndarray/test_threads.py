@@ -2,11 +2,13 @@
 
 import sys
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import modkit as mx
+from modkit.ndarray.in_place import exchange, overwritten
 from tests.threads import run_all
 
 THREADS, WRITES = 4, 30
@@ -158,3 +160,27 @@ def test_a_slow_call_is_not_overtaken_for_ever():
 
     run_all([threading.Thread(target=write), threading.Thread(target=sort)])
     assert ended.is_set()
+
+
+def test_locks_of_all_that_a_call_writes_are_taken_in_one_order():
+    """A parameter's lock comes before that of a plain array, also if the call reads only that."""
+    weight, momentum, gradient = of_module(), mx.nd.zeros((THREADS, 3)), mx.nd.ones((THREADS, 3))
+    slot, plain, plan = weight._cell.root, momentum._cell.root, SimpleNamespace()
+    plan.op, plan.changes = SimpleNamespace(on_host=False), [2]
+    own, written = overwritten(plan, [gradient, gradient, momentum], [weight])
+    assert own == {2: plain}
+    assert {*written} == {slot, plain}
+
+
+def test_a_value_that_became_pending_again_is_not_the_one_that_was_read():
+    cell, waits = SimpleNamespace(lock=threading.RLock()), [None, None, 5]
+    cell.version = lambda: waits.pop(0)
+    cell.peek = lambda: None
+    computed = []
+
+    def compute(kept=None):
+        computed.append(kept)
+        return None, None, None, [len(computed)]
+
+    exchange({0: cell}, [cell], compute, lambda results: results)
+    assert computed == [None, {}]
