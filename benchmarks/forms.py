@@ -157,7 +157,9 @@ class Form(NamedTuple):
 
 FORMS = {
     "slices": Form(conv_matmul, "_slices_are_faster", _never, ("lenet", "resnet20", "vgg")),
-    "phases": Form(conv_matmul, "_phases_are_faster", _never, ("dcgan", "unet", "resnet20", "resnet50")),
+    "phases": Form(
+        conv_matmul, "_phases_are_faster", _never, ("dcgan", "unet", "resnet20", "resnet50")
+    ),
     "col2im": Form(conv_matmul, "_col2im_is_faster", _never, ("dcgan", "fsrcnn", "lenet")),
     "strips": Form(conv_matmul, "_MOST_STRIPS", 1, ("unet", "c3d")),
     "smaller": Form(conv_matmul, "_is_smaller", _never, ("vgg",)),
