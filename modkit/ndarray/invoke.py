@@ -18,6 +18,7 @@ import numpy as np
 
 from modkit import profiler, stream
 from modkit.compile.executables import Eager
+from modkit.engine import raises_at_calls
 from modkit.errors import ModkitError, ParameterError, ShapeError
 from modkit.fork import process
 from modkit.interpreter import NumPyProgram, program_of
@@ -361,7 +362,12 @@ class CallPlan:
         return Call(fn, stream.draw() if takes_key else key_data, values, needs_x64, predicting)
 
     def run(
-        self, read: Callable[[bool], Sequence[Any]], *, on_host: bool, numbers: Numbers = NO_NUMBERS
+        self,
+        read: Callable[[bool], Sequence[Any]],
+        on_host: bool,
+        numbers: Numbers,
+        *,
+        raises: bool,
     ) -> Results:
         """Run a call.
 
@@ -369,13 +375,21 @@ class CallPlan:
             read: the inputs, read when it is known what runs the call: ``read(True)`` for NumPy.
             on_host: whether NumPy may run it.
             numbers: its own traced parameters.
+            raises: whether values that are refused raise here; else, unless the engine raises all
+                errors at calls, reading a result does.
 
         Raises:
             ModkitError: the operator rejects these shapes or types; the error names both.
         """
-        if "operators" in profiler.aggregated:
-            return profiler.timed(self.op.name, lambda: self._run(read, on_host, numbers))
-        return self._run(read, on_host, numbers)
+        try:
+            if "operators" in profiler.aggregated:
+                return profiler.timed(self.op.name, lambda: self._run(read, on_host, numbers))
+            return self._run(read, on_host, numbers)
+        except ModkitError as error:
+            if raises or error.refusal is None or raises_at_calls():
+                raise
+            error.refusal.times_raised -= 1
+            return self._refused(error.refusal, numbers)
 
     def _run(
         self, read: Callable[[bool], Sequence[Any]], on_host: bool, numbers: Numbers
@@ -422,7 +436,7 @@ class CallPlan:
         got = ", ".join(f"{dtype}{list(shape)}" for shape, dtype in self._types)
         return _blame(error, f"{self.op.name}({got}): {error}")
 
-    def refused(self, refusal: Refusal, numbers: Numbers) -> Results:
+    def _refused(self, refusal: Refusal, numbers: Numbers) -> Results:
         """The results of a call whose values, or inputs, were refused: shapes and types."""
         call = self.call(numbers)
         if not self._types:

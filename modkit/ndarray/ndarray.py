@@ -15,7 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.context import Context, current_context
-from modkit.engine import raises_at_calls
 from modkit.errors import (
     DTypeError,
     ModkitError,
@@ -1052,29 +1051,47 @@ def _apply(op: Op, inputs: Sequence[NDArray], attrs: Mapping[str, Any], out: Any
 
 
 def _run(
+    plan: CallPlan, inputs: Sequence[NDArray], numbers: Numbers, out: Any, ctx: Context
+) -> Any:
+    """Run an operator on dense arrays, and record it where an input depends on a variable."""
+    if out is not None and plan.attrs.get("init_output") is False:
+        return _times_older(plan, inputs, out, ctx)
+    recorded = tracked(inputs)
+
+    def values(on_host: bool, kept: Mapping[int, Any] | None = None) -> list[Any]:
+        """The inputs' values; ``kept`` has those that have been read, by their places."""
+        if kept:
+            here = [x._cell.lent if on_host else x._cell.get for x in inputs]
+            return [kept[at] if at in kept else read() for at, read in enumerate(here)]
+        if on_host:
+            return [x._cell.lent() if recorded else x._cell.host() for x in inputs]
+        return [x._cell.get() if recorded else x._cell.peek() for x in inputs]
+
+    near = ctx._is_cpu and not [x for x in inputs if x._ctx is not ctx and x._ctx != ctx]
+    if (out is not None or plan.changes) and other_threads():
+        own, cells = overwritten(plan, inputs, out if isinstance(out, list | tuple) else [out])
+        if own:
+            return exchange(
+                own, cells,
+                lambda kept=None: plan.run(
+                    functools.partial(values, kept=kept), near, numbers, raises=recorded
+                ),
+                functools.partial(_finish, plan, inputs, numbers, out, ctx, recorded),
+            )  # fmt: skip
+    results = plan.run(values, near, numbers, raises=recorded)
+    return _finish(plan, inputs, numbers, out, ctx, recorded, results)
+
+
+def _finish(
     plan: CallPlan,
     inputs: Sequence[NDArray],
     numbers: Numbers,
     out: Any,
     ctx: Context,
-    results: Results | None = None,
+    recorded: bool,
+    results: Results,
 ) -> Any:
-    """Run an operator on dense arrays, and record it where an input depends on a variable.
-
-    ``results`` are those that have been computed already.
-    """
-    if out is not None and plan.attrs.get("init_output") is False:
-        return _times_older(plan, inputs, out, ctx)
-    recorded = tracked(inputs)
-    if results is None:
-        if (out is not None or plan.changes) and other_threads():
-            own, cells = overwritten(plan, inputs, out if isinstance(out, list | tuple) else [out])
-            if own:
-                compute = functools.partial(_compute, plan, inputs, numbers, ctx, recorded)
-                return exchange(
-                    own, cells, compute, functools.partial(_run, plan, inputs, numbers, out, ctx)
-                )
-        results = _compute(plan, inputs, numbers, ctx, recorded)
+    """Write the results of a call, and record it."""
     outputs, changed, call, read = results
     if not isinstance(out, list | tuple) or len(out) != len(outputs):
         outputs = outputs[: plan.visible]  # out may have arrays for all of them, as in MXNet
@@ -1093,37 +1110,6 @@ def _run(
         made = result if isinstance(result, list | tuple) else [result]
         put(TapeNode(call, uses, ctx, [(plan.op.name, plan.attrs_of(numbers))]), made)
     return result
-
-
-def _compute(
-    plan: CallPlan,
-    inputs: Sequence[NDArray],
-    numbers: Numbers,
-    ctx: Context,
-    recorded: bool,
-    kept: Mapping[int, Any] | None = None,
-) -> Results:
-    """The results of a call; ``kept`` has values of inputs, by their places, that have been read.
-
-    Those of a call whose values are refused wait for the error.
-    """
-
-    def values(on_host: bool) -> list[Any]:
-        if kept:
-            here = [x._cell.lent if on_host else x._cell.get for x in inputs]
-            return [kept[at] if at in kept else read() for at, read in enumerate(here)]
-        if on_host:
-            return [x._cell.lent() if recorded else x._cell.host() for x in inputs]
-        return [x._cell.get() if recorded else x._cell.peek() for x in inputs]
-
-    near = ctx._is_cpu and not [x for x in inputs if x._ctx is not ctx and x._ctx != ctx]
-    try:
-        return plan.run(values, on_host=near, numbers=numbers)
-    except ModkitError as error:
-        if error.refusal is None or recorded or raises_at_calls():
-            raise
-        error.refusal.times_raised -= 1  # the reader of a result sees it first
-        return plan.refused(error.refusal, numbers)
 
 
 def _times_older(plan: CallPlan, inputs: Sequence[NDArray], out: Any, ctx: Context) -> Any:
