@@ -8,14 +8,20 @@ call these listings, which `modkit.interpreter.program` inlines.
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import jax
 
 from modkit.interpreter.reverse import own_trace, recorded_vjp
-from modkit.interpreter.tracing import Lister, Listing, Literal, jaxpr_for_numpy, within
+from modkit.interpreter.tracing import (
+    Lister,
+    Listing,
+    Literal,
+    is_x64,
+    jaxpr_for_numpy,
+    within,
+)
 
 Function = Callable[[Sequence[Any]], Any]
 """A pure function of a list of arrays."""
@@ -34,7 +40,7 @@ def shared(fn: Function, make_key: Callable[[], Hashable], arrays: Sequence[Any]
     if trace is None:
         return fn(arrays)
     try:
-        traces = _traces_of(make_key(), _is_x64(jax.config), tuple(map(jax.typeof, arrays)))
+        traces = _traces_of(make_key(), is_x64(jax.config), tuple(map(jax.typeof, arrays)))
     except TypeError:
         return fn(arrays)
     if isinstance(trace, Lister):
@@ -58,10 +64,7 @@ def derivative_of(
     fn: Function, key: Hashable, avals: Sequence[Any], moving: tuple[int, ...]
 ) -> Derivative:
     """A function with its pullback, by the arguments at these positions."""
-    return _traces_of(key, _is_x64(jax.config), tuple(avals)).derivative(fn, moving)
-
-
-_is_x64 = operator.attrgetter("jax_enable_x64")
+    return _traces_of(key, is_x64(jax.config), tuple(avals)).derivative(fn, moving)
 
 
 class Called:

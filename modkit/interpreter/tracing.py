@@ -6,6 +6,7 @@ import contextlib
 import functools
 import importlib
 import math
+import operator
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -340,11 +341,14 @@ def _avals(primitive: Any, avals: Sequence[Any], params: Any) -> Any:
         if shape is not None:
             return _aval(shape, avals[0].dtype)
     try:
-        x64 = jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
-        return _cached_avals(primitive, tuple(avals), tuple(params.items()), x64)
+        key = primitive, tuple(avals), tuple(params.items()), is_x64(jax.config)
+        return _cached_avals(*key)
     except TypeError:  # parameters that are not hashable, or operands that are refused
         return primitive.abstract_eval(*avals, **params)[0]
 
+
+is_x64 = operator.attrgetter("jax_enable_x64")
+"""Whether types have 64 bits, from ``jax.config``."""
 
 _aval = functools.lru_cache(maxsize=4096)(ShapedArray)
 
