@@ -67,7 +67,7 @@ def describe_records(path: str, size_bytes: int) -> RecordsFacts:
     labels: LabelCounter | None = LabelCounter()
     contents: Counter[str] = Counter()
     with FileWindow(path) as window:
-        for begin, head_bytes, size in _walk(path, size_bytes):
+        for begin, head_bytes, size in _walk(window, path):
             sizes.append(size)
             head = window[begin : begin + min(head_bytes, _LOOK)]
             found = _labels(head, size)
@@ -94,21 +94,20 @@ def describe_records(path: str, size_bytes: int) -> RecordsFacts:
 _LOOK = 4096
 
 
-def _walk(path: str, size_bytes: int) -> Iterator[tuple[int, int, int]]:
+def _walk(window: FileWindow, path: str) -> Iterator[tuple[int, int, int]]:
     """For each record: offset and length of its first part's bytes, and the record's size."""
-    with Path(path).open("rb") as file:
-        found = parts(file, size_bytes, path)
-        for offset, kind, length in found:
-            if kind not in (WHOLE, FIRST):
-                raise bad(path, offset, "a record begins with a later part of another one")
-            begin, head_bytes, size = offset + HEADER.size, length, length
-            while kind not in (WHOLE, LAST):
-                offset, kind, length = next(found, (offset, FIRST, 0))
-                if kind in (WHOLE, FIRST):
-                    raise bad(path, offset, "a record has no last part")
-                # Each cut has removed the four bytes of a magic number from the record.
-                size += 4 + length
-            yield begin, head_bytes, size
+    found = parts(lambda at: window[at : at + HEADER.size], len(window), path)
+    for offset, kind, length in found:
+        if kind not in (WHOLE, FIRST):
+            raise bad(path, offset, "a record begins with a later part of another one")
+        begin, head_bytes, size = offset + HEADER.size, length, length
+        while kind not in (WHOLE, LAST):
+            offset, kind, length = next(found, (offset, FIRST, 0))
+            if kind in (WHOLE, FIRST):
+                raise bad(path, offset, "a record has no last part")
+            # Each cut has removed the four bytes of a magic number from the record.
+            size += 4 + length
+        yield begin, head_bytes, size
 
 
 def _extra(head: bytes) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 import numpy as np
@@ -48,18 +48,23 @@ def bad(where: str, offset: int, reason: str) -> FileFormatError:
 
 
 def read_header(file: BinaryIO, size: int, where: str) -> tuple[int, int]:
-    """Kind and length of the part at the present offset; it lies within the file.
+    """`header_of` the part at the present offset of a file."""
+    begin = file.tell()
+    return header_of(file.read(HEADER.size), begin, size, where)
+
+
+def header_of(header: bytes, begin: int, size: int, where: str) -> tuple[int, int]:
+    """Kind and length of the part that begins with these bytes; it lies within the file.
 
     Args:
-        file: the file.
-        size: its size.
-        where: its name, for errors.
+        header: the bytes of its header.
+        begin: its offset.
+        size: the file's size.
+        where: the file's name, for errors.
 
     Raises:
         FileFormatError: no part begins there, or the file ends within it.
     """
-    begin = file.tell()
-    header = file.read(HEADER.size)
     if len(header) < HEADER.size:
         raise bad(where, begin, "the file ends within a record's header")
     magic, word = HEADER.unpack(header)
@@ -72,16 +77,22 @@ def read_header(file: BinaryIO, size: int, where: str) -> tuple[int, int]:
     return kind, length
 
 
-def parts(file: BinaryIO, size: int, where: str) -> Iterator[tuple[int, int, int]]:
-    """Offset, kind and length of each part of a file, whose bytes are not read; see `read_header`.
+def parts(
+    header_at: Callable[[int], bytes], size: int, where: str
+) -> Iterator[tuple[int, int, int]]:
+    """Offset, kind and length of each part of a file, whose contents are not read.
+
+    Args:
+        header_at: reads the bytes of a header, from their offset.
+        size: the file's size.
+        where: the file's name, for errors.
 
     Raises:
         FileFormatError: the file is no RecordIO file, or ends within a part.
     """
     offset = 0
     while offset < size:
-        file.seek(offset)
-        kind, length = read_header(file, size, where)
+        kind, length = header_of(header_at(offset), offset, size, where)
         yield offset, kind, length
         offset += HEADER.size + length + -length % 4
 

@@ -234,7 +234,12 @@ class MXRecordIO:
             FileFormatError: the file is no RecordIO file, or ends within a record.
         """
         file, first = self._handle("r", "places"), (record_format.WHOLE, record_format.FIRST)
-        parts = record_format.parts(file, self._size, self.uri)
+
+        def header_at(offset: int) -> bytes:
+            file.seek(offset)
+            return file.read(record_format.HEADER.size)
+
+        parts = record_format.parts(header_at, self._size, self.uri)
         offsets = [offset for offset, kind, _ in parts if kind in first]
         file.seek(0)
         return offsets, self._size
