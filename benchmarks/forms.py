@@ -10,16 +10,14 @@ which take turns; the ratio is the median over rounds.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
-import os
 import statistics
-import subprocess
-import sys
 from typing import Any, NamedTuple
 
 import modkit as mx
 from benchmarks.networks import Network
-from benchmarks.tuning import ROWS, train
+from benchmarks.tuning import ROWS, train, turn
 from modkit.ops.nn.convolution import Moves, by_xla
 from modkit.ops.nn.deconvolution import deconvolve
 from modkit.ops.nn.windows import PLAIN
@@ -178,20 +176,13 @@ FORMS = {
 }  # fmt: skip
 
 
-def worker(network: str, form: str) -> None:
-    """Train a network without a form (or ``""``: with all) and print the figures as JSON."""
+def trained(network: str, form: str) -> dict[str, float]:
+    """The figures of a network without a form; ``""``: with all."""
     if form:
         module, name, without, _ = FORMS[form]
         getattr(module, name)  # an AttributeError if the form is gone
         setattr(module, name, without)
-    print(json.dumps(train(*OWN[network])))
-
-
-def _turn(network: str, form: str) -> dict[str, float]:
-    env = {**os.environ, "JAX_PLATFORMS": "cpu", "MODKIT_CACHE": "off"}
-    command = [sys.executable, "-m", "benchmarks.forms", "--worker", network, form]
-    done = subprocess.run(command, env=env, check=True, stdout=subprocess.PIPE, text=True)
-    return json.loads(done.stdout.splitlines()[-1])
+    return train(*OWN[network])
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -203,7 +194,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args(arguments)
     if args.worker:
-        worker(*args.worker)
+        print(json.dumps(trained(*args.worker)))
         return
     print("| form | network | with, ms | without, ms | with / without | first step, s |")
     print("| --- | --- | ---: | ---: | ---: | --- |")
@@ -211,7 +202,8 @@ def main(arguments: list[str] | None = None) -> None:
         for network in FORMS[form].networks:
             if args.networks and network not in args.networks.split(","):
                 continue
-            rounds = [(_turn(network, ""), _turn(network, form)) for _ in range(args.rounds)]
+            worker = functools.partial(turn, "benchmarks.forms", network)
+            rounds = [(worker(""), worker(form)) for _ in range(args.rounds)]
             ratio = statistics.median(a["ms"] / b["ms"] for a, b in rounds)
             cells = [statistics.median(turn[at]["ms"] for turn in rounds) for at in (0, 1)]
             first = [statistics.median(t[at]["first step s"] for t in rounds) for at in (0, 1)]

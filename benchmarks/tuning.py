@@ -94,9 +94,10 @@ def train(network: Network, symbol: Callable[[Network], Symbol]) -> dict[str, fl
     }
 
 
-def _turn(name: str, pieces: str) -> dict[str, float]:
-    env = {**os.environ, "JAX_PLATFORMS": "cpu", "MODKIT_CACHE": "off", VARIABLE: pieces}
-    command = [sys.executable, "-m", "benchmarks.tuning", "--worker", name]
+def turn(module: str, *arguments: str, **variables: str) -> dict[str, float]:
+    """The figures that a worker of its own prints: a module with ``--worker`` and arguments."""
+    env = {**os.environ, "JAX_PLATFORMS": "cpu", "MODKIT_CACHE": "off", **variables}
+    command = [sys.executable, "-m", module, "--worker", *arguments]
     done = subprocess.run(command, env=env, check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -117,7 +118,7 @@ def main(arguments: list[str] | None = None) -> None:
         turns: dict[str, list[dict[str, float]]] = {switch: [] for switch in SWITCHES}
         for _ in range(args.rounds):
             for switch, pieces in SWITCHES.items():
-                turns[switch].append(_turn(name, pieces))
+                turns[switch].append(turn("benchmarks.tuning", name, **{VARIABLE: pieces}))
         cells = [
             " / ".join(f"{statistics.median(t[figure] for t in each):.3g}" for figure in each[0])
             for each in turns.values()

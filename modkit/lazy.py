@@ -56,7 +56,7 @@ class Names:
         elif name in self._absent:
             raise AbsentError(self._absent[name])
         else:
-            # Names with an underscore are what tools look for in any object, without an error.
+            # Tools probe any object for names that begin with an underscore: they get no hint.
             hint = "" if name.startswith("_") else nearest(name, self.all)
             raise AttributeError(f"module {self._package!r} has no attribute {name!r}.{hint}")
         setattr(sys.modules[self._package], name, found)
