@@ -1,8 +1,9 @@
 """One eager call of an operator, with parsed parameters."""
 
-from modkit.ndarray.invoke import CallPlan
+from modkit.ndarray.invoke import NO_NUMBERS, CallPlan
 
 
 def run_op(op, arrays, attrs):
     """The visible outputs."""
-    return CallPlan(op, attrs, arrays, False).run(lambda _: arrays, on_host=False)[0]
+    plan = CallPlan(op, attrs, arrays, train=False)
+    return plan.run(lambda _: arrays, on_host=False, numbers=NO_NUMBERS, raises=True)[0]
