@@ -16,7 +16,7 @@ import numpy as np
 from modkit.context import Context
 from modkit.errors import NameNotFoundError, NotReadyError, ParameterError, ShapeError, nearest
 from modkit.executor.binding import grad_requests
-from modkit.io import DataBatch, DataDesc
+from modkit.io import DataDesc
 from modkit.io.base import descriptions
 from modkit.module.binding import Binder, Binding, InputSlot
 from modkit.module.inspection import GroupInspection
@@ -29,7 +29,6 @@ from modkit.ndarray.storage import (
     Cell,
     InputCell,
     ShardedInputCell,
-    accepted,
     cell_of,
     take_over,
     x64_for,
@@ -290,42 +289,6 @@ class DataParallelExecutorGroup(GroupInspection):
             if own != shape:
                 return False
         return True
-
-    def taken(self, batches: Sequence[Any], count: int) -> list[dict[str, Any]] | None:
-        """Arrays of batches for the program of a step, by name of the input.
-
-        Args:
-            batches: the batches.
-            count: number of data arrays of each that the module reads.
-
-        Returns:
-            ``None`` where no program runs all of a step, a monitor shows its inside, or a batch has
-            other shapes than those that are bound.
-        """
-        binding = self.binding
-        if not binding.can_queue or self.bound_apart is not self.store.apart:
-            return None
-        for face in binding.faces:
-            if face._monitor is not None:
-                return None
-        cells, local, found = binding.input_cells, binding.bounds[0].local, []
-        for batch in batches:
-            if not isinstance(batch, DataBatch) or not batch.data:
-                return None
-            data, label = batch.data[:count], (batch.label or ()) if binding.label_names else ()
-            values = accepted(cells, (*data, *label))
-            if values is not None:
-                take_over(cells, values)
-            elif self.takes(data, label):
-                self.load(list(map(value_of, data)), binding.data_shapes)
-                self.load(list(map(value_of, label)), binding.label_shapes or ())
-            else:
-                return None
-            if values is not None and len(values) == len(local):
-                found.append(dict(zip(binding.input_names, values, strict=True)))
-            else:
-                found.append({name: cell.for_program() for name, cell in local.items()})
-        return found
 
     def loaded(self, labels: Any) -> bool:
         """Whether these labels are those of the last pass, and all its graph reads."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
-import operator
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,7 +10,6 @@ from typing import Any, ClassVar
 import jax
 import numpy as np
 
-from modkit import stream
 from modkit.checkpoint import load_checkpoint, params_path, states_path
 from modkit.constructors import check_keywords
 from modkit.context import Context
@@ -24,7 +21,6 @@ from modkit.errors import (
 from modkit.files import MissingFileError, atomic_write, parse_file
 from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
-from modkit.kvstore import KVStore
 from modkit.metric import EvalMetric
 from modkit.module.argument_checks import (
     check_bound_names,
@@ -65,16 +61,20 @@ from modkit.module.parameters import (
 )
 from modkit.module.repr import html_of, text_of
 from modkit.module.split_batch import groups_of, names_of
-from modkit.module.steps_per_call import Sums
 from modkit.module.training_state import load_state, state_of
 from modkit.module.typing import GradReq, InputShapes, OutGrads
-from modkit.module.unfused_update import refuse_storage, sums_of_own_store, update_unfused
+from modkit.module.update import (
+    states_of,
+    sums_of_own_store,
+    train_on,
+    update_unfused,
+    updating,
+)
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import accepted, x64_for
 from modkit.ops.registry import dtype_name
-from modkit.step.bound import Batch, Pass, Update
-from modkit.step.shards import DistributedRule
+from modkit.step.bound import Pass, Update
 from modkit.symbol import Symbol
 from modkit.symbol.precision import compute_type
 from modkit.symbol.stypes import storage_types
@@ -677,7 +677,7 @@ class Module(BaseModule):
         """
         if not (self.binded and self.params_initialized and self.optimizer_initialized):
             self._need("update()", params=True, optimizer=True)
-        updater, names, indices, rule = self._updating()
+        updater, names, indices, rule = updating(self)
         self._copies = None
         group = self._exec_group
         one_pass = group.binding.bounds[0].last
@@ -686,7 +686,7 @@ class Module(BaseModule):
         # Else a read in another thread runs the pass without the update, and a step's is lost.
         with group.store.lock:
             if fuses and one_pass is not None and one_pass.can_update():
-                states = self._states(updater, names, indices)
+                states = states_of(self, updater, names, indices)
                 group.store.adopt(names, states, self._shards)
                 one_pass.join(Update(names, rule, updater.optimizer.hyper(indices)))
                 self._step = one_pass
@@ -694,30 +694,6 @@ class Module(BaseModule):
                     one_pass.run()
                 return
             update_unfused(self, updater, names, indices, sums)
-
-    def _updating(self) -> tuple[Any, tuple[str, ...], tuple[Any, ...], Any]:
-        """The updater, names of what it updates and its indices, and the rule to fuse, if any."""
-        if self._exec_group.store.apart is not self._is_apart:
-            refuse_storage(self._is_apart)
-        names, places = self._exec_group.trained, self._exec_group.places
-        # Not `_present_updater`: a call less in every batch.
-        updater = self._kvstore._updater if self._update_on_kvstore else self._updater
-        frozen = getattr(updater, "optimizer", self._optimizer)._frozen
-        if frozen:
-            kept = [at for at, name in enumerate(names) if name not in frozen]
-            names, places = tuple(names[at] for at in kept), tuple(places[at] for at in kept)
-        # The updater's, which is another than ours once states with an optimizer were loaded.
-        own_store = self._kvstore is None or isinstance(self._kvstore, KVStore)
-        fuses = own_store and hasattr(updater, "optimizer") and not self._compression_params
-        rule = updater.optimizer.tree_rule(names) if fuses else None
-        workers, shards = self._workers, self._shards
-        if workers is not None and workers.size == 1 and shards is None:
-            workers = None  # one worker runs the step of a single process, which donates
-        if rule is not None and (workers is not None or shards is not None):
-            rule = DistributedRule(rule, workers, shards)
-        # Indices are what the updater calls these parameters.
-        indices = names if self._update_on_kvstore else places
-        return updater, names, indices, rule
 
     def _abandon_batch(self) -> None:
         """See `BaseModule._abandon_batch`; a pass whose results were read has written them."""
@@ -729,51 +705,9 @@ class Module(BaseModule):
                 if last is not None and last.train and not last.settled and last.update is None:
                     last.give_up()
 
-    def _train_on(self, batches: Sequence[Any], eval_metric: EvalMetric) -> Sums | None:
-        """See `BaseModule._train_on`."""
-        group, kind = self._exec_group, type(self)
-        own = _one_batch(kind) != _ONE_BATCH or not vars(self).keys().isdisjoint(_NAMES)
-        if own or self._state_names:
-            return None
-        updater, names, indices, rule = self._updating()
-        label_names = group.binding.label_names
-        metric = eval_metric.fused(label_names, group.output_names)
-        taken = rule and metric and group.taken(batches, len(self._data_names))
-        if not taken:
-            return None
-        if not self._order_seen and batches[0].provide_data:
-            self._check_order(batches[0], "forward: data_batch")
-            self._order_seen = True
-        bound, hyper = group.binding.bounds[0], updater.optimizer.hyper
-        self._copies, self._lacks_labels = None, False
-        # First what may be refused, then what counts.
-        if not bound.only_losses:
-            bound.require_heads([])
-        keys = map(stream.draw, itertools.repeat(bound.lowered.streams))
-        tables, store = map(hyper, itertools.repeat(indices)), group.store
-        with store.lock:  # as in `update`
-            store.adopt(names, self._states(updater, names, indices), self._shards)
-            *queued, last = map(Batch, taken, keys, tables)
-            update = Update(names, rule, last.hyper, queued)
-            sums = Pass.of_step(bound, store, last, update).run(metric, label_names)
-        return sums if queued else [sums], len(self._context) > 1
-
     def _weights(self, names: Sequence[str]) -> list[NDArray]:
         store = self._exec_group.store
         return [store.handle(n) for n in names]
-
-    def _states(
-        self, updater: Any, names: Sequence[str], indices: Sequence[Any], weights: Any = None
-    ) -> list[Any]:
-        """Optimizer states in the order of the names; created or checked at their first use."""
-        if not all(map(updater.states_synced.get, indices)):
-            weights = weights or self._exec_group.weights_of(names)
-            for index, weight in zip(indices, weights, strict=True):
-                state = updater.ensure_state(index, weight)
-                if self._shards is not None:  # one by one: no device has room for all of them
-                    for each in jax.tree.leaves(state):
-                        self._shards.place(each)
-        return list(map(updater.states.get, indices))
 
     def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
         """Outputs of the last batch.
@@ -842,6 +776,11 @@ class Module(BaseModule):
             eval_metric.absorb(sums, stacked=len(self._context) > 1)
         return fused is not None
 
+    _train_on: ClassVar[Any] = train_on
+    _calls: ClassVar[Any] = forward, backward, BaseModule.forward_backward, update, update_metric
+    """The methods of `modkit.module.update.CALLS`; others, of a subclass or of one module, are
+    called by `fit` for each batch."""
+
     def install_monitor(self, mon: Monitor) -> None:
         """Show every operator's outputs to a Monitor."""
         self._need("install_monitor()")
@@ -899,10 +838,6 @@ class Module(BaseModule):
 
 
 _PARAMS = ("get_params", "set_params", "init_params")
-_NAMES = ("forward", "backward", "forward_backward", "update", "update_metric")
-_one_batch = operator.attrgetter(*_NAMES)
-_ONE_BATCH = _one_batch(Module)
-"""The calls of a batch; others than these, of a class or of one module, are called by `fit`."""
 
 
 def _zeros(value: jax.Array) -> jax.Array:
