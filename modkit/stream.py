@@ -12,6 +12,9 @@ from modkit import fork
 from modkit.context import Context
 from modkit.errors import ParameterError
 
+UNUSED = np.zeros(2, np.uint32)
+"""Key data for programs that draw no random numbers."""
+
 _lock = fork.lock()
 _seed = 0
 _count = 0

@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 
 import jax
 
-from modkit import stream
 from modkit.errors import NotReadyError, NotSupportedError
 from modkit.io import DataBatch
 from modkit.kvstore import KVStore
@@ -49,8 +48,7 @@ def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Su
     # First what may be refused, then what counts.
     if not bound.only_losses:
         bound.require_heads([])
-    keys = map(stream.draw, itertools.repeat(bound.lowered.streams))
-    tables = map(hyper, itertools.repeat(indices))
+    keys, tables = map(bound.draw, itertools.repeat(rule)), map(hyper, itertools.repeat(indices))
     store = group.store
     with store.lock:  # as in `Module.update`
         store.adopt(names, states_of(module, updater, names, indices), module._shards)

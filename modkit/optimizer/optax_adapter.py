@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 import numpy as np
@@ -34,6 +34,8 @@ class OptaxTreeRule:
         names: the parameters of the rows of ``hyper``; ``None`` for the order of ``params``.
         newest: the one whose copy of the shared leaves counts; ``None``: the first.
     """
+
+    takes_key: ClassVar[bool] = False
 
     transform: optax.GradientTransformation
     names: tuple[str, ...] | None = None

@@ -215,6 +215,11 @@ class TreeRule:
     axes: tuple[str, ...] = ()
     row_sparse: frozenset[str] = frozenset()
 
+    @functools.cached_property
+    def takes_key(self) -> bool:
+        """See `UpdateRule.takes_key`."""
+        return self.rule.takes_key
+
     def of(self, name: str, weight: Any) -> TreeRule:
         """The rule of one parameter."""
         return self.of_rows(weight) if name in self.row_sparse else self

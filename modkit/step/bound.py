@@ -125,6 +125,12 @@ class Bound:
         self.latest = (rule, metric, labels), program
         return program
 
+    def draw(self, rule: Any = None) -> np.ndarray:
+        """Key data for a pass; of the random stream if the graph, or an update, reads them."""
+        if self.lowered.takes_key or (rule is not None and rule.takes_key):
+            return stream.draw(self.lowered.streams)
+        return stream.UNUSED
+
     def numbers(self, table: np.ndarray) -> Any:
         """The hyperparameters of a step; on the device once they repeat in successive steps."""
         if table is not self._given or table.flags.writeable:
@@ -295,8 +301,7 @@ class Pass:
     def __init__(self, bound: Bound, train: bool, *, repeats: Pass | None = None):
         self.bound, self.train, self.repeated = bound, train, repeats is not None
         self.writes_aux = repeats is None and (train or bool(bound.lowered.host_aux))
-        streams = bound.lowered.streams
-        self.key_data = stream.draw(streams) if repeats is None else repeats.key_data
+        self.key_data = bound.draw() if repeats is None else repeats.key_data
         self.old: Arrays = {}
         self._lent = bound.lent()
         self.watched = bound.watched and repeats is None
@@ -394,6 +399,8 @@ class Pass:
         store = self.bound.store
         if store is not None:
             self.update = update
+            if self.key_data is stream.UNUSED:
+                self.key_data = self.bound.draw(update.rule)
             store.await_work(dict.fromkeys(TrainState._fields, self), self.bound.wrt)
 
     # ── Running ─────────────────────────────────────────────────────────────────────────────

@@ -195,6 +195,11 @@ class DistributedRule(NamedTuple):
     workers: Workers | None
     shards: Shards | None
 
+    @property
+    def takes_key(self) -> bool:
+        """See `TreeRule.takes_key`."""
+        return self.rule.takes_key
+
 
 class Parts(View):
     """An optimizer state as one array: a read gathers its parts, a write cuts them."""

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
+from modkit import stream
 from modkit.compile import program
 from modkit.step.replicas import SingleDevice
 from modkit.tuning.xla_options import compile_program, options_for
@@ -328,3 +329,20 @@ def test_updates_of_equal_arrays_are_equal_kernels(monkeypatch, optimizer):
     anonymous = [re.sub(r"%[\w.-]+|param_[\w.]+|, metadata=\{[^}]*\}", "", k) for k in kernels]
     assert len(kernels) >= 12
     assert len({*anonymous}) <= len(kernels) / 5, sorted({*anonymous})
+
+
+@pytest.mark.parametrize("at_once", [True, False], ids=["fit", "calls"])
+@pytest.mark.parametrize(("optimizer", "draws"), [("sgd", 0), ("sgld", 3)])
+def test_only_programs_that_draw_advance_the_random_stream(optimizer, draws, at_once):
+    data = mx.io.NDArrayIter(np.ones((24, 10), "f"), np.zeros(24), 8)
+    module = ready(mlp(), next(data), optimizer=optimizer)
+    data.reset()
+    before = stream.position()
+    if at_once:
+        module.fit(data, num_epoch=1)
+    else:
+        for batch in data:
+            fused(module, batch, mx.metric.create("acc"))
+    assert stream.position() == (before[0], before[1] + draws)
+    module.score(data, "acc")
+    assert stream.position() == (before[0], before[1] + draws)
