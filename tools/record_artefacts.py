@@ -3,7 +3,7 @@
 It runs under the reference's python, never under this project's::
 
     MXNET_SUBGRAPH_BACKEND=NONE MXNET_MKLDNN_ENABLED=0 MXNET_ENGINE_TYPE=NaiveEngine \
-        OMP_NUM_THREADS=1 REFERENCE_PYTHON tools/record_artefacts.py
+        OMP_NUM_THREADS=1 REFERENCE_PYTHON -m tools.record_artefacts
 
 and writes `tests/reference/artefacts/`: checkpoints of small nets with their inputs and outputs,
 graphs of control flow, what Gluon writes, sparse arrays, and record files with index and list.
@@ -13,23 +13,17 @@ runs itself once more with it for that net.
 
 import json
 import os
-import platform
 import struct
 import subprocess
 import sys
 import zlib
-from pathlib import Path
 
 import mxnet as mx
 import numpy as np
 
-ENVIRONMENT = {
-    "MXNET_SUBGRAPH_BACKEND": "NONE",
-    "MXNET_MKLDNN_ENABLED": "0",
-    "MXNET_ENGINE_TYPE": "NaiveEngine",
-    "OMP_NUM_THREADS": "1",
-}
-FOLDER = Path(__file__).resolve().parent.parent / "tests" / "reference" / "artefacts"
+from tools import reference
+
+FOLDER = reference.FOLDER / "artefacts"
 EPOCH = 3
 
 
@@ -387,13 +381,12 @@ def main():
     if len(sys.argv) > 1:
         record_net(sys.argv[1])
         return 0
-    if any(os.environ.get(name) != value for name, value in ENVIRONMENT.items()):
-        raise SystemExit(f"this build of the reference needs its environment: {ENVIRONMENT}")
+    reference.need_environment()
     rows = {}
     for name in NETS:
         if name == "fused_rnn":
             environment = dict(os.environ, MXNET_MKLDNN_ENABLED="1")
-            subprocess.run([sys.executable, __file__, name], env=environment, check=True)
+            subprocess.run([sys.executable, "-m", __spec__.name, name], env=environment, check=True)
             rows[name] = {"epoch": EPOCH, "data": "data", "labels": ["softmax_label"]}
         else:
             rows[name] = record_net(name)
@@ -402,9 +395,7 @@ def main():
     record_sparse()
     manifest = {
         "made_by": "tools/record_artefacts.py",
-        "versions": {
-            "python": platform.python_version(), "mxnet": mx.__version__, "numpy": np.__version__
-        },
+        "versions": reference.versions(mx),
         "nets": rows,
         "control_flow": record_control_flow(),
         "plain_records": record_records(),

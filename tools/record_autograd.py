@@ -3,7 +3,7 @@
 It runs under the reference's python, never under this project's::
 
     MXNET_SUBGRAPH_BACKEND=NONE MXNET_MKLDNN_ENABLED=0 OMP_NUM_THREADS=1 \
-        REFERENCE_PYTHON tools/record_autograd.py
+        REFERENCE_PYTHON -m tools.record_autograd
 
 and writes `tests/reference/autograd.json`: the arrays that each program of
 `tests/autograd/cases.py` returns, the programs that are refused, and values and derivatives of
@@ -11,17 +11,12 @@ smooth operators.
 """
 
 import json
-import platform
-import sys
-from pathlib import Path
 
 import mxnet as mx
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-from tests.autograd.cases import PROGRAMS, REFUSED, SMOOTH, smooth  # noqa: E402 - path is set
+from tests.autograd.cases import PROGRAMS, REFUSED, SMOOTH, smooth
+from tools.reference import FOLDER, versions
 
 
 def plain(found):
@@ -52,14 +47,12 @@ def main():
         raise SystemExit(f"not refused: {wrong}")
     document = {
         "made by": "tools/record_autograd.py",
-        "mxnet": mx.__version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
+        **versions(mx),
         "refused": sorted(REFUSED),
         "programs": {name: plain(program(mx)) for name, program in PROGRAMS.items()},
         "smooth": {name: plain(smooth(mx, name)) for name in SMOOTH},
     }
-    path = ROOT / "tests" / "reference" / "autograd.json"
+    path = FOLDER / "autograd.json"
     path.write_text(json.dumps(document, indent=0).replace("\n", " ").replace("}, ", "},\n") + "\n")
     print(f"{len(PROGRAMS)} programs, {len(REFUSED)} refused, {len(SMOOTH)} operators: {path}")
 

@@ -3,7 +3,7 @@
 It runs under the reference's python, never under this project's::
 
     MXNET_SUBGRAPH_BACKEND=NONE MXNET_MKLDNN_ENABLED=0 MXNET_ENGINE_TYPE=NaiveEngine \
-        OMP_NUM_THREADS=1 REFERENCE_PYTHON tools/record_continuing.py
+        OMP_NUM_THREADS=1 REFERENCE_PYTHON -m tools.record_continuing
 
 and writes `tests/reference/continuing/`: for each row a checkpoint after 20 steps with its
 optimizer states, what the parameters were 1, 10 and 50 steps later in a new module that was loaded
@@ -11,8 +11,6 @@ from it, and the optimizer states at the end; and `continuing.json`, which says 
 """
 
 import json
-import os
-import platform
 import sys
 import zlib
 from dataclasses import asdict, dataclass, field, replace
@@ -21,13 +19,9 @@ from pathlib import Path
 import mxnet as mx
 import numpy as np
 
-ENVIRONMENT = {
-    "MXNET_SUBGRAPH_BACKEND": "NONE",
-    "MXNET_MKLDNN_ENABLED": "0",
-    "MXNET_ENGINE_TYPE": "NaiveEngine",
-    "OMP_NUM_THREADS": "1",
-}
-FOLDER = Path(__file__).resolve().parent.parent / "tests" / "reference" / "continuing"
+from tools import reference
+
+FOLDER = reference.FOLDER / "continuing"
 BATCH, BATCHES, CLASSES = 8, 5, 4
 BEFORE, SNAPSHOTS = 20, (1, 10, 50)
 
@@ -230,16 +224,13 @@ def record(row):
 
 def main():
     """Record every row."""
-    if any(os.environ.get(name) != value for name, value in ENVIRONMENT.items()):
-        raise SystemExit(f"this build of the reference needs its environment: {ENVIRONMENT}")
+    reference.need_environment()
     FOLDER.mkdir(parents=True, exist_ok=True)
     for net in NETS:
         np.savez_compressed(str(FOLDER / f"batches-{net}.npz"), **batches_of(net))
     manifest = {
         "made_by": "tools/record_continuing.py",
-        "versions": {
-            "python": platform.python_version(), "mxnet": mx.__version__, "numpy": np.__version__
-        },
+        "versions": reference.versions(mx),
         "batch_size": BATCH,
         "batches": BATCHES,
         "before": BEFORE,

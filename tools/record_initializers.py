@@ -3,24 +3,19 @@
 It runs under the reference's python, never under this project's::
 
     MXNET_SUBGRAPH_BACKEND=NONE MXNET_MKLDNN_ENABLED=0 MXNET_ENGINE_TYPE=NaiveEngine \
-        OMP_NUM_THREADS=1 REFERENCE_PYTHON tools/record_initializers.py
+        OMP_NUM_THREADS=1 REFERENCE_PYTHON -m tools.record_initializers
 
 and writes `tests/reference/initializers.json`: bilinear kernels, the parts of fused RNN parameter
 vectors with their values, and the text of `dumps`, for the rows of `tests/initializer/cases.py`.
 """
 
 import json
-import platform
-import sys
-from pathlib import Path
 
 import mxnet as mx
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-from tests.initializer.cases import BILINEAR, DUMPS, FUSED, fused_size, numbered  # noqa: E402
+from tests.initializer.cases import BILINEAR, DUMPS, FUSED, fused_size, numbered
+from tools.reference import FOLDER, versions
 
 
 def bilinear(shape):
@@ -42,13 +37,12 @@ def main():
     names = {**vars(mx.init), "np": np}
     document = {
         "made by": "tools/record_initializers.py",
-        "mxnet": mx.__version__,
-        "python": platform.python_version(),
+        **versions(mx),
         "bilinear": [bilinear(shape) for shape in BILINEAR],
         "fused": [fused(row) for row in FUSED],
         "dumps": [eval(text, names).dumps() for text in DUMPS],
     }
-    path = ROOT / "tests" / "reference" / "initializers.json"
+    path = FOLDER / "initializers.json"
     path.write_text(json.dumps(document) + "\n")
     print(f"{path.stat().st_size} bytes: {path}")
 

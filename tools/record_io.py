@@ -3,28 +3,23 @@
 It runs under the reference's python, never under this project's::
 
     MXNET_SUBGRAPH_BACKEND=NONE MXNET_MKLDNN_ENABLED=0 MXNET_ENGINE_TYPE=NaiveEngine \
-        OMP_NUM_THREADS=1 REFERENCE_PYTHON tools/record_io.py
+        OMP_NUM_THREADS=1 REFERENCE_PYTHON -m tools.record_io
 
 and writes `tests/reference/io.json`, a row for each scenario of `tests/io/scenarios.py`, and to
 `tests/reference/files` the records and arrays of `tests/io/records.py` as MXNet writes them.
 """
 
 import json
-import platform
-import sys
 import tempfile
-from pathlib import Path
 
 import mxnet as mx
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+from tests.io.records import ARRAYS, HEADERS, RECORDS
+from tests.io.scenarios import SCENARIOS
+from tools.reference import FOLDER, versions
 
-from tests.io.records import ARRAYS, HEADERS, RECORDS  # noqa: E402 - after the path is set
-from tests.io.scenarios import SCENARIOS  # noqa: E402
-
-FILES = ROOT / "tests" / "reference" / "files"
+FILES = FOLDER / "files"
 
 
 def shown(scenario):
@@ -64,19 +59,14 @@ def record_files():
 def main():
     FILES.mkdir(exist_ok=True)
     record_files()
-    document = {
-        "made by": "tools/record_io.py",
-        "mxnet": mx.__version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
-    }
+    document = {"made by": "tools/record_io.py", **versions(mx)}
     rows = ",\n".join(
         json.dumps(n) + ": " + json.dumps(shown(s), separators=(",", ":"))
         for n, s in SCENARIOS.items()
     )
     text = json.dumps({**document, "shown": 0}).replace("0}", "{\n" + rows + "\n}}")
     json.loads(text)
-    path = ROOT / "tests" / "reference" / "io.json"
+    path = FOLDER / "io.json"
     path.write_text(text + "\n")
     print(f"{len(SCENARIOS)} scenarios, {len(text)} bytes: {path}")
 

@@ -2,26 +2,19 @@
 
 It runs under the reference's python, never under this project's::
 
-    MXNET_STORAGE_FALLBACK_LOG_VERBOSE=0 REFERENCE_PYTHON tools/record_sparse.py
+    MXNET_STORAGE_FALLBACK_LOG_VERBOSE=0 REFERENCE_PYTHON -m tools.record_sparse
 
 and writes `tests/reference/sparse.json`: the result of each expression of
 `tests/ndarray/sparse_cases.py`, or ``null`` where it is refused, and the arrays of its programs.
 """
 
-import importlib
 import json
-import platform
-import sys
 import tempfile
-from pathlib import Path
 
 import mxnet as mx
-import numpy as np
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-cases = importlib.import_module("tests.ndarray.sparse_cases")
+from tests.ndarray import sparse_cases as cases
+from tools.reference import FOLDER, versions
 
 
 def recorded(find, *given):
@@ -35,9 +28,7 @@ def recorded(find, *given):
 def main():
     document = {
         "made by": "tools/record_sparse.py",
-        "mxnet": mx.__version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
+        **versions(mx),
         "programs": {
             name: recorded(
                 lambda run: [cases.described(x) for x in run(mx, cases.arrays(mx))], program
@@ -57,7 +48,7 @@ def main():
         },
         "expressions": {each: recorded(cases.found, mx, each) for each in cases.EXPRESSIONS},
     }
-    path = ROOT / "tests" / "reference" / "sparse.json"
+    path = FOLDER / "sparse.json"
     path.write_text(json.dumps(document, indent=0) + "\n")
 
 

@@ -2,7 +2,7 @@
 
 It runs under the reference's python, never under this project's::
 
-    REFERENCE_PYTHON tools/record_symbols.py
+    REFERENCE_PYTHON -m tools.record_symbols
 
 and writes `tests/reference/symbols.json`: for each graph of `tests/symbol/graphs.py` its names,
 attributes, JSON, and inferred shapes and types; and for each file of `tests/symbol/dialects.py`
@@ -14,16 +14,8 @@ import importlib
 import io
 import json
 import os
-import sys
-from pathlib import Path
 
-ENVIRONMENT = {
-    "MXNET_SUBGRAPH_BACKEND": "NONE",
-    "MXNET_MKLDNN_ENABLED": "0",
-    "MXNET_ENGINE_TYPE": "NaiveEngine",
-    "OMP_NUM_THREADS": "1",
-}
-ROOT = Path(__file__).resolve().parents[1]
+from tools.reference import ENVIRONMENT, FOLDER
 
 
 def ask(infer, given, error):
@@ -72,15 +64,14 @@ def read(mx, document):
 
 def main():
     os.environ.update(ENVIRONMENT)
-    sys.path.append(str(ROOT / "tests" / "symbol"))
     mx = importlib.import_module("mxnet")
-    rows = importlib.import_module("graphs").ROWS
+    rows = importlib.import_module("tests.symbol.graphs").ROWS
     found = {"made by": "tools/record_symbols.py, MXNet " + mx.__version__, "graphs": {}}
     for name, row in rows.items():
         found["graphs"][name] = record(mx, row)
-    documents = importlib.import_module("dialects").DOCUMENTS
+    documents = importlib.import_module("tests.symbol.dialects").DOCUMENTS
     found["dialects"] = {name: read(mx, document) for name, document in documents.items()}
-    target = ROOT / "tests" / "reference" / "symbols.json"
+    target = FOLDER / "symbols.json"
     target.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     print(f"{len(rows)} graphs")
 

@@ -3,34 +3,28 @@
 It runs under the reference's python, never under this project's::
 
     MXNET_SUBGRAPH_BACKEND=NONE MXNET_MKLDNN_ENABLED=0 MXNET_ENGINE_TYPE=NaiveEngine \
-        OMP_NUM_THREADS=1 REFERENCE_PYTHON tools/record_visualization.py
+        OMP_NUM_THREADS=1 REFERENCE_PYTHON -m tools.record_visualization
 
 and writes `tests/reference/visualization.json`: the text of `print_summary`, and the nodes and
 edges of `plot_network`, for the rows of `tests/visualization/cases.py`.
 """
 
 import json
-import platform
-import sys
-from pathlib import Path
 
 import mxnet as mx
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-from tests.visualization.cases import PLOTS, SUMMARIES, plot, summary  # noqa: E402
+from tests.visualization.cases import PLOTS, SUMMARIES, plot, summary
+from tools.reference import FOLDER, versions
 
 
 def main():
     document = {
         "made by": "tools/record_visualization.py",
-        "mxnet": mx.__version__,
-        "python": platform.python_version(),
+        **versions(mx),
         "summaries": [summary(mx.viz, mx.sym, row).splitlines() for row in SUMMARIES],
         "plots": [plot(mx.viz, mx.sym, row) for row in PLOTS],
     }
-    path = ROOT / "tests" / "reference" / "visualization.json"
+    path = FOLDER / "visualization.json"
     path.write_text(json.dumps(document) + "\n")
     print(f"{path.stat().st_size} bytes: {path}")
 
