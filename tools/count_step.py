@@ -1,6 +1,7 @@
 """Python calls and modkit's files in one steady batch of `fit`, JAX's own calls included.
 
-python -m tools.count_step
+python -m tools.count_step          # numbers, and files
+python -m tools.count_step calls    # each call, below its caller
 """
 
 from __future__ import annotations
@@ -25,14 +26,17 @@ def network(layers):
 
 
 def count(layers):
-    """The calls of one batch: a list of ``(file, function)``, that of a batch in the middle."""
+    """The calls of a batch in the middle: ``(file, function, line of the call, depth)`` of each."""
     data, label = np.ones((8 * (FROM + BATCHES + 4), 8), "f"), np.zeros(8 * (FROM + BATCHES + 4))
     module = mx.mod.Module(network(layers))
     calls, ends = [], []
 
     def seen(frame, event, _argument):
         if event == "call":
-            calls.append((frame.f_code.co_filename, frame.f_code.co_qualname))
+            code, line, depth = frame.f_code, frame.f_back.f_lineno, 0
+            while frame := frame.f_back:
+                depth += 1
+            calls.append((code.co_filename, code.co_qualname, line, depth))
 
     def batch_end(param):
         ends.append(len(calls))
@@ -54,16 +58,27 @@ def count(layers):
 def files(calls):
     """Modkit's files among the calls, and how many calls each has."""
     return collections.Counter(
-        file.removeprefix(ROOT + "/") for file, _ in calls if file.startswith(ROOT)
+        file.removeprefix(ROOT + "/") for file, *_ in calls if file.startswith(ROOT)
     )
 
 
+def show(calls):
+    """Print each call, below its caller."""
+    least = min(depth for *_, depth in calls)
+    for file, name, line, depth in calls:
+        where = file.removeprefix(ROOT + "/")
+        print(f"{'  ' * (depth - least)}{name}, {where}: called at line {line}")
+
+
 def main():
+    if sys.argv[1:] == ["calls"]:
+        return show(count(1))
     for layers in (1, 11, 41):
         calls = count(layers)
         print(f"{2 * layers} parameters: {len(calls)} calls, {len(files(calls))} files")
     for file, number in files(count(1)).most_common():
         print(f"{number:4} {file}")
+    return None
 
 
 if __name__ == "__main__":
