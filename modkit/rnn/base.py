@@ -130,8 +130,13 @@ class BaseRNNCell(ChecksArguments):
         """The pre-activations of all gates from the input, and from the state."""
         raise NotImplementedError
 
-    def _next_step(self) -> str:
-        """Count a step; the prefix of its names."""
+    def _next_step(self, states: Sequence[Symbol]) -> str:
+        """Count a step from these states; the prefix of its names."""
+        if len(states) < len(self.state_info):
+            raise ParameterError(
+                f"{type(self).__name__}: got {len(states)} states, expected "
+                f"{len(self.state_info)}, as begin_state() makes them"
+            )
         self._counter += 1
         return f"{self._prefix}t{self._counter}_"
 

@@ -24,7 +24,7 @@ class RNNStep(BaseRNNCell):
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> CellOutput:
         """See `BaseRNNCell`."""
-        name = self._next_step()
+        name = self._next_step(states)
         from_input, from_state = self._gates(inputs, states, name)
         output = self._get_activation(from_input + from_state, self._activation, name=f"{name}out")
         return output, [output]
@@ -46,7 +46,7 @@ class LSTMStep(BaseRNNCell):
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> CellOutput:
         """See `BaseRNNCell`."""
-        name = self._next_step()
+        name = self._next_step(states)
         from_input, from_state = self._gates(inputs, states, name)
         gates = _split(from_input + from_state, 4, f"{name}slice", self._gate_axis)
         input_gate = compose("Activation", gates[0], act_type="sigmoid", name=f"{name}i")
@@ -71,7 +71,7 @@ class GRUStep(BaseRNNCell):
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> CellOutput:
         """See `BaseRNNCell`."""
-        name = self._next_step()
+        name = self._next_step(states)
         from_input, from_state = self._gates(inputs, states, name)
         axis = None if self._gate_axis == 1 else self._gate_axis  # as MXNet writes the node
         i2h = _split(from_input, 3, f"{name}_i2h_slice", axis)

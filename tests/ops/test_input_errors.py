@@ -62,6 +62,7 @@ ROWS = [
     ("Concat", [(2, 1), (2, 2)], {"dim": 2}, "dim: got 2, expected one of -2 .. 1"),
     ("stack", [(2,), (3,)], {}, "got shape (3,), expected that of input 0, (2,)"),
     ("stack", [], {}, "got no arrays, expected one or more"),
+    ("add_n", [], {}, "got no arrays, expected one or more"),
     ("SliceChannel", [(2, 3)], {"num_outputs": 2}, "expected a multiple of 2"),
     ("SliceChannel", [(2, 4)], {"num_outputs": 2, "squeeze_axis": True}, "expected 2 with"),
     ("SliceChannel", [(2, 4)], {"num_outputs": 0}, "num_outputs: got 0, expected"),

@@ -9,7 +9,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from modkit.errors import ShapeError
+from modkit.errors import ParameterError, ShapeError
 from modkit.ops.elementwise.arithmetic import (
     COMPARISONS,
     check_shapes,
@@ -101,6 +101,8 @@ for _name, _fn, _doc in (
 )
 def add_n(*args: Any) -> Any:
     """The sum of all inputs, which are of one shape and type."""
+    if not args:
+        raise ParameterError("add_n: got no arrays, expected one or more")
     check_types("add_n", *args)
     check_shapes("add_n", *args)
     return functools.reduce(operator.add, args)
