@@ -104,15 +104,21 @@ def np_reduce(
 
 
 def assign_each(the_input: np.ndarray, function: Callable[[Any], Any] | None) -> np.ndarray:
-    """A copy with a function applied to every element."""
-    return np.array(the_input) if function is None else np.vectorize(function)(the_input)
+    """A copy with a function applied to every element, whose results are float64."""
+    return _each(function, the_input)
 
 
 def assign_each2(
     input1: np.ndarray, input2: np.ndarray, function: Callable[[Any, Any], Any] | None
 ) -> np.ndarray:
-    """An array with a function applied to every pair of elements."""
-    return np.array(input1) if function is None else np.vectorize(function)(input1, input2)
+    """An array with a function applied to every pair of elements; the results are float64."""
+    return _each(function, input1, input2)
+
+
+def _each(function: Callable[..., Any] | None, *inputs: np.ndarray) -> np.ndarray:
+    if function is None:
+        return np.array(inputs[0])
+    return np.vectorize(function, otypes=[np.float64])(*inputs)
 
 
 def collapse_sum_like(a: np.ndarray, shape: Sequence[int]) -> np.ndarray:

@@ -177,9 +177,15 @@ def check_numeric_gradient(
 
     Raises:
         AssertionError: a gradient is wrong; lists the elements with the largest errors.
-        ParameterError: ``location`` does not fit the symbol, or it has several outputs.
+        ParameterError: ``location`` does not fit the symbol, or it has several outputs; or
+            ``dtype`` is of whole numbers.
     """
     _known_stypes(grad_stype_dict)
+    if np.dtype(dtype).kind in "biu":
+        raise ParameterError(
+            f"check_numeric_gradient: dtype: got {np.dtype(dtype)}, expected a floating-point "
+            "type, which takes the steps of finite differences"
+        )
     ctx = ctx or default_context()
     eps, rtol, atol = step_of(numeric_eps, dtype), get_rtol(rtol, dtype), get_atol(atol, dtype)
     values = _parse_location(sym, location, ctx, dtype)

@@ -117,6 +117,8 @@ def test_numeric_gradient_keeps_its_digits_where_the_sum_is_large():
 def test_numeric_gradient_sees_a_wrong_one():
     with pytest.raises(AssertionError, match="NUMERICAL_x"):
         tu.check_numeric_gradient(mx.sym.BlockGrad(X) * Y, [A, B])
+    with pytest.raises(ParameterError, match="dtype: got int32, expected a floating-point"):
+        tu.check_numeric_gradient(NET, [A, B], dtype=np.int32)
 
 
 def test_numeric_gradient_through_moving_statistics():
@@ -246,6 +248,10 @@ def test_reductions():
     assert tu.np_reduce(cube, None, False, np.max) == 23
     np.testing.assert_array_equal(tu.collapse_sum_like(cube, (3, 1)), cube.sum((0, 2))[:, None])
     assert tu.assign_each(A, lambda v: v + 1)[0, 0] == pytest.approx(1.1)
+    whole = np.arange(3)
+    pairs = tu.assign_each2(whole, whole, lambda v, w: v * w // 4)
+    for found in (tu.assign_each(whole, lambda v: v > 1), pairs):
+        assert (found.dtype, found.tolist()) == (np.float64, [0, 0, 1])  # MXNet 1.9.1
 
 
 def test_generators_are_checked():
