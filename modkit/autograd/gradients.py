@@ -77,6 +77,9 @@ def backward(
             freed.
         ParameterError: not one cotangent for each head.
         ShapeError: a cotangent of another shape than its head.
+
+    Differs: the cotangents of a head that is listed twice are added; MXNet takes the last one
+    alone.
     """
     listed = _listed("backward: heads", heads)
     tape_gradients.backward(listed, _head_grads(listed, head_grads), retain_graph, train_mode)

@@ -85,6 +85,9 @@ def Group(symbols: Sequence[Symbol]) -> Symbol:
 
     Raises:
         ParameterError: there are none, or one of them is not a symbol.
+
+    Differs: the gradient of an output that is listed twice is the sum of both head gradients; MXNet
+    takes the last one alone.
     """
     if isinstance(symbols, Symbol):
         raise NotImplementedForSymbol("Group: got one symbol, expected a list of symbols")

@@ -143,6 +143,19 @@ def test_training_sets_a_fixed_gamma_to_one():
     np.testing.assert_array_equal(executor.arg_dict["bn_gamma"].asnumpy(), 1)
 
 
+def test_head_gradients_of_one_output_are_added():
+    twice = mx.sym.Variable("x") * 3
+    executor = mx.sym.Group([twice, twice]).simple_bind(mx.cpu(), x=(1,))
+    executor.forward(is_train=True)
+    executor.backward([mx.nd.array([1]), mx.nd.array([10])])
+    x = mx.nd.ones((1,))
+    x.attach_grad()
+    with mx.autograd.record():
+        head = x * 3
+    mx.autograd.backward([head, head], [mx.nd.array([1]), mx.nd.array([10])])
+    assert executor.grad_dict["x"].asscalar() == x.grad.asscalar() == 33  # MXNet 1.9.1: 30
+
+
 def test_reshape_shares_what_keeps_its_shape():
     net = mx.sym.FullyConnected(mx.sym.Variable("x"), num_hidden=4, name="fc")
     executor = net.simple_bind(mx.cpu(), x=(5, 4), grad_req="null")
