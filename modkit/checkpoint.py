@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import logging
+import os
 from collections.abc import Mapping
 from numbers import Integral
 from pathlib import Path
@@ -17,9 +18,12 @@ from modkit.symbol import Symbol
 
 Params = dict[str, NDArray]
 
+Prefix = str | os.PathLike[str]
+"""The beginning of a checkpoint's files, ``prefix-symbol.json`` and ``prefix-0001.params``."""
+
 
 def save_checkpoint(
-    prefix: str,
+    prefix: Prefix,
     epoch: int,
     symbol: Symbol | None,
     arg_params: Mapping[str, NDArray],
@@ -52,7 +56,7 @@ def write_params(
     ndarray.save(path, named)
 
 
-def load_params(prefix: str, epoch: int) -> tuple[Params, Params]:
+def load_params(prefix: Prefix, epoch: int) -> tuple[Params, Params]:
     """Arguments and auxiliary states from ``prefix-<epoch>.params``.
 
     Raises:
@@ -88,7 +92,7 @@ def read_params(path: str) -> tuple[Params, Params]:
     return params["arg"], params["aux"]
 
 
-def load_checkpoint(prefix: str, epoch: int) -> tuple[Symbol, Params, Params]:
+def load_checkpoint(prefix: Prefix, epoch: int) -> tuple[Symbol, Params, Params]:
     """The net, its arguments and its auxiliary states, as `save_checkpoint` wrote them."""
     path = params_path(prefix, epoch)
     if str(prefix).endswith((".params", ".json")) and not Path(path).exists():
@@ -98,7 +102,7 @@ def load_checkpoint(prefix: str, epoch: int) -> tuple[Symbol, Params, Params]:
     return symbol.load(f"{prefix}-symbol.json"), *load_params(prefix, epoch)
 
 
-def _written(prefix: str, epoch: int) -> str:
+def _written(prefix: Prefix, epoch: int) -> str:
     """The file of an epoch's parameters; the error of a missing one lists the epochs there are."""
     path = Path(params_path(prefix, epoch))
     if not path.exists():
@@ -111,7 +115,7 @@ def _written(prefix: str, epoch: int) -> str:
     return str(path)
 
 
-def params_path(prefix: str, epoch: int) -> str:
+def params_path(prefix: Prefix, epoch: int) -> str:
     """The file of an epoch's parameters.
 
     Raises:
@@ -125,6 +129,6 @@ def params_path(prefix: str, epoch: int) -> str:
     return f"{prefix}-{epoch:04d}.params"
 
 
-def states_path(prefix: str, epoch: int) -> str:
+def states_path(prefix: Prefix, epoch: int) -> str:
     """The file of an epoch's optimizer states; see `params_path`."""
     return params_path(prefix, epoch).removesuffix("params") + "states"

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from modkit.checkpoint import save_checkpoint
+from modkit.checkpoint import Prefix, save_checkpoint
 from modkit.constructors import check_arguments
 from modkit.errors import ParameterError, warn_caller
 from modkit.files import MissingFileError, check_writable, named_errors
@@ -49,7 +49,9 @@ class BatchEndParams(NamedTuple):
 class Checkpoints(Protocol):
     """The methods of a module that `module_checkpoint` uses."""
 
-    def save_checkpoint(self, prefix: str, epoch: int, save_optimizer_states: bool = False) -> None:
+    def save_checkpoint(
+        self, prefix: Prefix, epoch: int, save_optimizer_states: bool = False
+    ) -> None:
         """Write the net and its parameters."""
         ...
 
@@ -58,7 +60,7 @@ EpochEnd = Callable[..., None]
 
 
 def module_checkpoint(
-    mod: Checkpoints, prefix: str, period: int = 1, save_optimizer_states: bool = False
+    mod: Checkpoints, prefix: Prefix, period: int = 1, save_optimizer_states: bool = False
 ) -> EpochEnd:
     """An epoch callback that saves a module.
 
@@ -75,7 +77,7 @@ def module_checkpoint(
     return every_epochs(period, save, "module_checkpoint", prefix)
 
 
-def every_epochs(period: int, save: Callable[..., None], *checked: str) -> EpochEnd:
+def every_epochs(period: int, save: Callable[..., None], *checked: Any) -> EpochEnd:
     """An epoch callback that calls ``save(number of epochs, symbol, arguments, states)``.
 
     Args:
@@ -107,7 +109,7 @@ def every_epochs(period: int, save: Callable[..., None], *checked: str) -> Epoch
     return callback
 
 
-def do_checkpoint(prefix: str, period: int = 1) -> EpochEnd:
+def do_checkpoint(prefix: Prefix, period: int = 1) -> EpochEnd:
     """An epoch callback that saves the net and its parameters.
 
     Args:

@@ -28,7 +28,7 @@ from modkit.errors import (
     ShapeError,
     warn_caller,
 )
-from modkit.initializer import Initializer, Uniform
+from modkit.initializer import Uniform
 from modkit.io import DataBatch
 from modkit.io.base import seed_all
 from modkit.io.columns import WEIGHT
@@ -45,6 +45,7 @@ from modkit.module.typing import (
     Data,
     Functions,
     GradReq,
+    Initialization,
     InputShapes,
     Metric,
     OptimizerParams,
@@ -292,7 +293,7 @@ class BaseModule:
         optimizer_params: OptimizerParams = (("learning_rate", 0.01),),
         eval_end_callback: Functions = None,
         eval_batch_end_callback: Functions = None,
-        initializer: Initializer | str | None = Uniform(0.01),  # noqa: B008 - holds no state
+        initializer: Initialization | None = Uniform(0.01),  # noqa: B008 - holds no state
         arg_params: Params | None = None,
         aux_params: Params | None = None,
         allow_missing: bool = False,
@@ -702,7 +703,7 @@ class BaseModule:
     @check_keywords
     def init_params(
         self,
-        initializer: Initializer | str | None = Uniform(0.01),  # noqa: B008 - holds no state
+        initializer: Initialization | None = Uniform(0.01),  # noqa: B008 - holds no state
         arg_params: Params | None = None,
         aux_params: Params | None = None,
         allow_missing: bool = False,

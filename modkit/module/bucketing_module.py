@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from modkit.checkpoint import load_params, params_path
+from modkit.checkpoint import Prefix, load_params, params_path
 from modkit.constructors import check_keywords
 from modkit.context import cpu
 from modkit.errors import NotReadyError, ParameterError
@@ -330,7 +330,7 @@ class BucketingModule(BaseModule):
 
     # ── Files ───────────────────────────────────────────────────────────────────────────────
 
-    def save_checkpoint(self, prefix: str, epoch: int, remove_amp_cast: bool = False) -> None:
+    def save_checkpoint(self, prefix: Prefix, epoch: int, remove_amp_cast: bool = False) -> None:
         """Write a symbol file for each bucket, ``prefix-<key>-symbol.json``, and the parameters.
 
         The keys, where they are integers, are listed in ``prefix.buckets``: MXNet reads them there.
@@ -344,7 +344,7 @@ class BucketingModule(BaseModule):
 
     @staticmethod
     def load(
-        prefix: str,
+        prefix: Prefix,
         epoch: int,
         sym_gen: Callable[..., Any] | None = None,
         default_bucket_key: Any = None,

@@ -10,7 +10,7 @@ import numpy as np
 
 from modkit import metric as metrics
 from modkit.callback import BatchEndParam, LogValidationMetricsCallback
-from modkit.checkpoint import load_checkpoint, save_checkpoint
+from modkit.checkpoint import Prefix, load_checkpoint, save_checkpoint
 from modkit.context import Context, current_context
 from modkit.errors import NotReadyError, ParameterError, ShapeError, warn_caller
 from modkit.initializer import Uniform
@@ -282,7 +282,7 @@ class FeedForward:
 
     # ── Files ───────────────────────────────────────────────────────────────────────────────
 
-    def save(self, prefix: str, epoch: int | None = None, remove_amp_cast: bool = True) -> None:
+    def save(self, prefix: Prefix, epoch: int | None = None, remove_amp_cast: bool = True) -> None:
         """Write net and parameters, by default of ``num_epoch``; see `mx.model.save_checkpoint`."""
         epoch = self.num_epoch if epoch is None else epoch
         if epoch is None or self.arg_params is None:
@@ -292,7 +292,7 @@ class FeedForward:
         )
 
     @staticmethod
-    def load(prefix: str, epoch: int, ctx: Any = None, **kwargs: Any) -> FeedForward:
+    def load(prefix: Prefix, epoch: int, ctx: Any = None, **kwargs: Any) -> FeedForward:
         """An estimator from a checkpoint; training goes on from ``epoch``.
 
         ``ctx`` and ``kwargs`` are those of FeedForward.

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import jax
 import numpy as np
 
-from modkit.checkpoint import load_checkpoint, params_path, states_path
+from modkit.checkpoint import Prefix, load_checkpoint, params_path, states_path
 from modkit.constructors import check_keywords
 from modkit.context import Context
 from modkit.errors import (
@@ -188,7 +188,9 @@ class Module(BaseModule):
         self.optimizer_initialized = False
 
     @staticmethod
-    def load(prefix: str, epoch: int, load_optimizer_states: bool = False, **kwargs: Any) -> Module:
+    def load(
+        prefix: Prefix, epoch: int, load_optimizer_states: bool = False, **kwargs: Any
+    ) -> Module:
         """A module from a checkpoint; ``bind`` and ``init_params`` complete it.
 
         Args:
@@ -227,7 +229,7 @@ class Module(BaseModule):
 
     def save_checkpoint(
         self,
-        prefix: str,
+        prefix: Prefix,
         epoch: int,
         save_optimizer_states: bool = False,
         remove_amp_cast: bool = True,

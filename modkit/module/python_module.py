@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError
-from modkit.initializer import Initializer, Uniform
+from modkit.initializer import Uniform
 from modkit.io import DataDesc
 from modkit.io.base import descriptions
 from modkit.kvstore.base import KVStoreBase
 from modkit.metric import EvalMetric
 from modkit.module.base_module import BaseModule
 from modkit.module.parameters import Params
-from modkit.module.typing import GradReq, InputShapes, OptimizerParams, OutGrads
+from modkit.module.typing import GradReq, Initialization, InputShapes, OptimizerParams, OutGrads
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray, array
 from modkit.optimizer import Optimizer
@@ -76,7 +76,7 @@ class PythonModule(BaseModule):
 
     def init_params(
         self,
-        initializer: Initializer | str | None = Uniform(0.01),  # noqa: B008 - holds no state
+        initializer: Initialization | None = Uniform(0.01),  # noqa: B008 - holds no state
         arg_params: Params | None = None,
         aux_params: Params | None = None,
         allow_missing: bool = False,

@@ -14,6 +14,8 @@ Data = DataIter | tuple[Any, ...] | Mapping[str, Any] | Iterable[Any]
 Metric = EvalMetric | str | Callable[..., Any] | Sequence[Any]
 #: A function, or a list of them.
 Functions = Callable[..., Any] | Sequence[Callable[..., Any]] | None
+#: An initializer or its name, or a function of a name and the array that it fills.
+Initialization = Callable[[Any, NDArray], Any] | str
 Shape = DataDesc | tuple[Any, ...]
 InputShapes = Sequence[Shape] | Mapping[str, Any]
 OptimizerParams = Mapping[str, Any] | Sequence[tuple[str, Any]]
