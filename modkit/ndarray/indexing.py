@@ -179,7 +179,7 @@ def plain_key(key: Any, shape: Shape) -> Any:
     """The key with NDArrays, lists and NumPy numbers converted for JAX.
 
     Raises:
-        IndexError: an integer outside the array.
+        IndexError: an integer outside the array, or a truth value for one axis.
     """
     parts = key if isinstance(key, tuple) else (key,)
     if sum(p is Ellipsis for p in parts) > 1:
@@ -193,8 +193,7 @@ def plain_key(key: Any, shape: Shape) -> Any:
         if part is Ellipsis:
             axis = len(shape) - sum(p is not None for p in plain[at + 1 :])
             continue
-        if isinstance(part, bool | np.bool_ | None):
-            axis += part is not None
+        if part is None:
             continue
         if isinstance(part, int | np.ndarray):
             _check_index(part, axis, shape)
@@ -222,9 +221,14 @@ def _plain_part(part: Any) -> Any:
         part = part.asnumpy()
     if isinstance(part, list | tuple | range):
         part = np.asarray(part)
+    if isinstance(part, bool) or (getattr(part, "ndim", 1) == 0 and part.dtype.kind == "b"):
+        raise IndexKindError(
+            f"got the truth value {part} in an index, which MXNet 1.9.1 takes for an integer or a "
+            "new axis; write 0, 1, None, or an array of truth values for all elements of an axis"
+        )
     if isinstance(part, np.ndarray):
         return part.astype(np.int32) if part.dtype.kind == "f" else part
-    if isinstance(part, bool | np.bool_) or part is None or part is Ellipsis:
+    if part is None or part is Ellipsis:
         return part
     if isinstance(part, slice):
         ends = part.start, part.stop, part.step
@@ -292,7 +296,7 @@ def _basic_part(part: Any, size: int) -> int | slice | None:
         if len(found) == 1:
             return slice(found[0], found[0] + 1)
         return part if part.step in (None, 1) else None
-    return part % size if isinstance(part, int) and not isinstance(part, bool) else None
+    return part % size if isinstance(part, int) else None
 
 
 def is_contiguous(basic: tuple[Any, ...], shape: Shape) -> bool:

@@ -148,7 +148,9 @@ class NDArray(AbsentOperators, Methods):
 
     Differs: a NumPy array or list of booleans as an index is a mask, as in NumPy; MXNet 1.9.1 takes
     its elements for the indices 1 and 0. A new axis after an index array (``a[i, None]``) stands
-    where NumPy puts it; MXNet 1.9.1 puts it before the axes of that array.
+    where NumPy puts it; MXNet 1.9.1 puts it before the axes of that array. A truth value in a tuple
+    of indices raises an error: MXNet 1.9.1 reads ``a[1, 0]`` for ``a[True, 0]``, and writes
+    ``a[0]``.
     """
 
     __slots__ = ("__weakref__", "_cell", "_ctx", "_entry")
@@ -631,7 +633,10 @@ class NDArray(AbsentOperators, Methods):
         return self.copyto(self._ctx)
 
     def copyto(self, other: NDArray | Context) -> NDArray:
-        """Copy into another array, or to a device as a new array."""
+        """Copy into another array, or to a device as a new array.
+
+        Differs: ``x.copyto(x)`` warns and returns ``x``; MXNet 1.9.1 warns and returns False.
+        """
         if isinstance(other, NDArray):
             if other.shape != self.shape:
                 raise ShapeError(f"copyto: got {other.shape} to write to, expected {self.shape}")

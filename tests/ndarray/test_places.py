@@ -90,3 +90,14 @@ def test_a_truth_value_is_a_row_when_read_and_everything_when_written():
     assert array[False].asnumpy().tolist() == [1, 2]
     array[False] = 5
     assert array.asnumpy().tolist() == [[5, 5], [5, 5]]
+
+
+@pytest.mark.parametrize(
+    "key", [(True, 0), (0, False), (True,), (slice(None), True), np.bool_(True), np.array(True)]
+)
+def test_a_truth_value_for_one_axis_is_refused(key):
+    array = mx.nd.zeros((3, 4))
+    with pytest.raises(IndexError, match=r"the truth value (True|False) in an index"):
+        array[key]
+    with pytest.raises(ValueError, match=r"the truth value (True|False) in an index"):
+        array[key] = 1
