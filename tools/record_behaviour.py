@@ -2242,6 +2242,26 @@ def records_as_text(mx):
     return repr(mx.recordio.IRHeader(0, 2.5, 3, 4))
 
 
+@question
+def partly_known_sizes(mx):
+    """Outputs of inputs with sizes that are not known, which are 0."""
+    x, y = mx.sym.Variable("x"), mx.sym.Variable("y")
+    found = []
+    shapes = ((2, 3), (0, 3), (2, 0), (0, 0), (1, 3), (2, 1), (0,), (1, 0, 4), (2, 0, 1), (0, 0, 0))
+    for both in (mx.sym.broadcast_add(x, y), mx.sym.broadcast_equal(x, y)):
+        for one in shapes:
+            for other in shapes:
+                refused = refusal(both.infer_shape_partial, x=one, y=other)
+                found.append(refused or str(both.infer_shape_partial(x=one, y=other)[1]))
+    layers = (
+        mx.sym.Convolution(x, kernel=(3, 3), num_filter=64),
+        mx.sym.BatchNorm(x),
+        mx.sym.softmax(x),
+        mx.sym.sum(x, axis=1, keepdims=True),
+    )
+    return found + [str(layer.infer_shape_partial(x=(0, 512, 0, 0))) for layer in layers]
+
+
 def main():
     """Ask the reference and write its answers."""
     mx = importlib.import_module("mxnet")

@@ -196,8 +196,8 @@ class NDArrayIter(DataIter):
 
     Args:
         data: an NDArray, NumPy array or pandas object (becomes float32), a list of them or a
-            dictionary; a csr array, also of SciPy, gives csr batches (MXNet's are dense), and needs
-            ``last_batch_handle="discard"``; h5py data sets and memory maps are read batch by batch.
+            dictionary; a csr array, also of SciPy, needs ``last_batch_handle="discard"``; h5py data
+            sets and memory maps are read batch by batch.
         label: the same, or ``None``.
         batch_size: samples in a batch.
         shuffle: whether to visit the samples in random order.
@@ -216,6 +216,9 @@ class NDArrayIter(DataIter):
         ParameterError: a parameter of the wrong kind.
         NotSupportedError: a csr array without ``last_batch_handle="discard"``.
         ShapeError: the arrays have different numbers of samples.
+
+    Differs: batches of a csr array are csr arrays. MXNet 1.9.1 makes dense ones, in which a row
+    (``batch.data[0][0]``) has shape (M,) and not (1, M); ``tostype("default")`` makes them so.
 
     >>> it = NDArrayIter(np.arange(10), batch_size=4, last_batch_handle="pad")
     >>> [(batch.data[0].asnumpy().astype(int).tolist(), batch.pad) for batch in it]

@@ -18,6 +18,8 @@ from modkit.ops.registry import WIDE, Attrs, Op, Params, Shape, as_mapping, chec
 
 _STAND_INS = (5040, 10080)
 """Two sizes, divisible by much, to be tried in place of an unknown one."""
+_SMALLER_STAND_INS = (360, 720)
+"""Those for large arrays, which `check_elements` would refuse with the others."""
 
 
 def size_bytes(shape: Sizes) -> int:
@@ -154,7 +156,8 @@ def _refine_partly(
 ) -> tuple[tuple[Sizes, ...], tuple[Sizes, ...]]:
     """Outputs whose sizes do not depend on the unknown ones, and inputs that outputs decide."""
     shapes = [s for s in ins if s is not None]
-    low, high = (_attempt(_trial, op, params, shapes, size, {}) for size in _STAND_INS)
+    stand_ins = _stand_ins(shapes)
+    low, high = (_attempt(_trial, op, params, shapes, size, {}) for size in stand_ins)
     if low is None or high is None:
         return ins, outs
     names = op.output_names(as_mapping(params))
@@ -167,6 +170,12 @@ def _refine_partly(
             if not size:
                 found[i][axis] = _solve(op, params, shapes, (i, axis), low, outs)
     return tuple(tuple(s) for s in found), outs
+
+
+def _stand_ins(shapes: Sequence[Shape]) -> tuple[int, int]:
+    """The two sizes to be tried in place of the unknown ones of these shapes."""
+    most = max((math.prod(n or _STAND_INS[1] for n in shape) for shape in shapes), default=0)
+    return _STAND_INS if most < 2**32 else _SMALLER_STAND_INS
 
 
 def _trial(
@@ -208,7 +217,7 @@ def _solve(
     outs: Sequence[Sizes],
 ) -> int:
     """One unknown size from a known output size that grows with it one for one; 0 if none does."""
-    small, large = _STAND_INS
+    small, large = _stand_ins(shapes)
     moved = _attempt(_trial, op, params, shapes, small, {unknown: large})
     if moved is None:
         return 0

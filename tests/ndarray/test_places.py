@@ -101,3 +101,15 @@ def test_a_truth_value_for_one_axis_is_refused(key):
         array[key]
     with pytest.raises(ValueError, match=r"the truth value (True|False) in an index"):
         array[key] = 1
+
+
+@pytest.mark.parametrize("kind", ["float32", "int32"])
+def test_overlapping_writes_read_the_values_from_before(kind):
+    added, copied, turned, divided = (mx.nd.arange(1, 6, dtype=kind) for _ in range(4))
+    added[1:] += added[:-1]
+    copied[1:] = copied[:-1]
+    mx.nd.flip(turned, axis=0, out=turned)
+    divided /= divided[1:2]
+    found = [a.asnumpy().astype(int).tolist() for a in (added, copied, turned, divided)]
+    # MXNet 1.9.1: [1, 3, 6, 10, 15], [1, 1, 1, 1, 1], [1, 2, 3, 2, 1], [0, 1, 3, 4, 5]
+    assert found == [[1, 3, 5, 7, 9], [1, 1, 2, 3, 4], [5, 4, 3, 2, 1], [0, 1, 1, 2, 2]]

@@ -21,7 +21,8 @@ from modkit.ops.elementwise.arithmetic import (
     modulo,
     power,
 )
-from modkit.ops.registry import Precision, binary, op
+from modkit.ops.partial_shapes import Rule, Sizes, merge
+from modkit.ops.registry import Attrs, Precision, binary, op
 
 
 def _checked(name: str, fn: Callable[[Any, Any], Any], check: Any) -> Callable[[Any, Any], Any]:
@@ -41,6 +42,25 @@ def _check_broadcast(name: str, lhs: Any, rhs: Any) -> None:
             f"{name}: got shapes {lhs.shape} and {rhs.shape}, expected sizes that agree, "
             "counted from the last, or are 1"
         ) from error
+
+
+def _broadcast_partial(
+    name: str, ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Attrs
+) -> Rule:
+    """A size of the output is unknown, as in MXNet 1.9.1, where one of the inputs' is."""
+    lhs, rhs = ins
+    if lhs is None or rhs is None:
+        return [lhs, rhs], list(outs)
+    ones = (1,) * abs(len(lhs) - len(rhs))
+    longer, shorter = sorted((lhs, rhs), key=len, reverse=True)
+    pairs = list(zip(longer, ones + shorter, strict=True))
+    if any(a and b and a != b and 1 not in (a, b) for a, b in pairs):
+        raise ShapeError(
+            f"{name}: got shapes {lhs} and {rhs}, expected sizes that agree, counted from the "
+            "last, or are 1"
+        )
+    made = tuple(a and b and (a if b == 1 else b) for a, b in pairs)
+    return [lhs, rhs], [merge(name, made, outs[0])]
 
 
 _ROWS: list[tuple[str, Sequence[str], Callable[[Any, Any], Any], str, Precision]] = [
@@ -79,7 +99,7 @@ for _stem, _names, _fn, _doc, _precision in _ROWS:
     binary(
         _wide[0], _checked(_wide[0], _fn, _check_broadcast),
         f"{_doc}, with dimensions of size 1 stretched", precision=_precision, aliases=_wide[1:],
-        same_shape=False, loss=_loss,
+        same_shape=False, loss=_loss, partial=functools.partial(_broadcast_partial, _wide[0]),
     )  # fmt: skip
 for _name, _fn, _doc in (
     ("_grad_add", jnp.add, "``lhs + rhs``, of two gradients"),
