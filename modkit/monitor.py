@@ -46,6 +46,10 @@ class Monitor:
         sort: sort the results by name.
         monitor_all: the inputs of every operator too.
 
+    Differs: there are no rows of what is an array in MXNet's kernels alone: with ``monitor_all`` at
+    ``backward`` the inputs of its gradient operators (``fc1_backward_input0``, and the weights and
+    labels among them once more), and workspaces (``dropout0_mask``, ``pooling0_workspace``).
+
     >>> import modkit as mx
     >>> net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name="fc")
     >>> executor = net.simple_bind(mx.cpu(), data=(1, 3))

@@ -2243,6 +2243,17 @@ def records_as_text(mx):
 
 
 @question
+def parameters_before_their_values(mx):
+    """Names and shapes that a bound module has for parameters, before it has values for them."""
+    module = mx.mod.Module(mx.sym.BatchNorm(small_net(mx).get_internals()["fc_output"], name="bn"))
+    before = [module._arg_params, module._aux_params]
+    module.bind(data_shapes=[("data", (4, 2))])
+    found = [module._arg_params, module._aux_params]
+    shapes = [{name: array.shape for name, array in each.items()} for each in found]
+    return [before, shapes, module.params_initialized]
+
+
+@question
 def partly_known_sizes(mx):
     """Outputs of inputs with sizes that are not known, which are 0."""
     x, y = mx.sym.Variable("x"), mx.sym.Variable("y")

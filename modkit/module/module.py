@@ -473,6 +473,10 @@ class Module(BaseModule):
         if not self.binded and self._given is not None:
             return self._given
         self._need("get_params()", params=True)
+        return self._copied_params()
+
+    def _copied_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
+        """Copies of what a bound module holds: zeros until `init_params`."""
         copies = self._parameters().copies(self._copies)
         self._copies = copies  # which an update in another thread forgets
         return copies.args, copies.auxs

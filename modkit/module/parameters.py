@@ -220,6 +220,8 @@ def present_params(place: int) -> property:
     """``_arg_params`` or ``_aux_params`` of a module, which programs written for MXNet use."""
 
     def get(module: Any) -> Params | None:
+        if module.binded:
+            return module._copied_params()[place]
         return module.get_params()[place] if module.params_initialized else None
 
     def give(module: Any, values: Params | None) -> None:
