@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import mmap
 from typing import Any, Literal
 
 import numpy as np
@@ -10,6 +11,11 @@ import numpy as np
 from modkit.errors import ParameterError, ShapeError
 from modkit.initializer.base import Initializer, alias, generator, register
 from modkit.ndarray import NDArray
+from modkit.ndarray.storage import aligned
+from modkit.ndarray.tape import modes
+
+_LARGE = 1 << 20
+"""Bytes from which on the memory of random numbers is not the C library's."""
 
 
 @register
@@ -89,7 +95,7 @@ class Uniform(Initializer):
         self.scale = scale
 
     def _init_weight(self, _: str | None, arr: NDArray) -> None:
-        arr[:] = _random("uniform", arr.shape, self.scale)
+        _fill(arr, _random("uniform", arr.shape, self.scale))
 
 
 @register
@@ -108,7 +114,7 @@ class Normal(Initializer):
         self.sigma = sigma
 
     def _init_weight(self, _: str | None, arr: NDArray) -> None:
-        arr[:] = _random("gaussian", arr.shape, self.sigma)
+        _fill(arr, _random("gaussian", arr.shape, self.sigma))
 
 
 @register
@@ -183,7 +189,7 @@ class Xavier(Initializer):
         fan_out, fan_in = arr.shape[0] * kernel, arr.shape[1] * kernel
         factor = {"avg": (fan_in + fan_out) / 2.0, "in": fan_in, "out": fan_out}
         scale = math.sqrt(self.magnitude / factor[self.factor_type])
-        arr[:] = _random(self.rnd_type, arr.shape, scale)
+        _fill(arr, _random(self.rnd_type, arr.shape, scale))
 
 
 @register
@@ -226,10 +232,35 @@ class Bilinear(Initializer):
 
 def _random(kind: str, shape: tuple[int, ...], scale: float) -> np.ndarray:
     """Random float32 numbers: uniform in ``[-scale, scale]``, or normal times ``scale``."""
-    draw = generator()
+    draw, made = generator(), _fresh(shape)
     if kind == "uniform":
-        return (draw.random(shape, np.float32) * 2 - 1) * np.float32(scale)
-    return draw.standard_normal(shape, np.float32) * np.float32(scale)
+        draw.random(out=made, dtype=np.float32)
+        made *= 2
+        made -= 1
+    else:
+        draw.standard_normal(out=made, dtype=np.float32)
+    made *= np.float32(scale)
+    return made
+
+
+def _fill(arr: NDArray, values: np.ndarray) -> None:
+    """Replace the value of an array by one that nothing else refers to."""
+    if modes.recording:
+        arr[:] = values
+    else:
+        arr._take(values)
+
+
+def _fresh(shape: tuple[int, ...]) -> np.ndarray:
+    """An uninitialized float32 array; the system gets back the memory of a large one.
+
+    A device gets a copy of it to train, and the C library may keep what is freed.
+    """
+    size = math.prod(shape) * 4
+    if size < _LARGE:
+        return aligned(shape, np.float32)
+    memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return np.frombuffer(memory, np.float32).reshape(shape)
 
 
 def _check(what: str, got: str, choices: tuple[str, ...]) -> None:

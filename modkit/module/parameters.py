@@ -11,7 +11,7 @@ from modkit.context import Context, cpu
 from modkit.errors import NotReadyError, ParameterError, ShapeError, nearest, some, warn_caller
 from modkit.initializer import InitDesc
 from modkit.ndarray import NDArray
-from modkit.ndarray.storage import Cell, cell_of, x64_for
+from modkit.ndarray.storage import Cell, LateCell, new_cell, x64_for
 from modkit.symbol import Symbol
 from modkit.symbol.roles import roles_of
 
@@ -189,7 +189,7 @@ class Parameters:
 
     def _copy(self, name: str, *, is_aux: bool) -> NDArray:
         """The present value in an array of its own."""
-        return NDArray(cell_of(self._logical(name, is_aux=is_aux), self._ctx), self._ctx)
+        return NDArray(new_cell(self._logical(name, is_aux=is_aux), self._ctx), self._ctx)
 
     def _on_cpu(self, name: str, *, is_aux: bool) -> NDArray:
         value = self._logical(name, is_aux=is_aux)
@@ -202,10 +202,12 @@ class Parameters:
 
     def _write(self, fresh: Sequence[tuple[str, NDArray, bool]]) -> None:
         for name, handle, is_aux in fresh:
-            value, store = handle._cell.peek(), self._store
+            store, cell = self._store, handle._cell
+            own = isinstance(cell, LateCell) and not cell.aliased
+            value = cell.take() if own else cell.peek()
             split = store.home.at(name).split
             stored = split(value, -1) if is_aux else store.stored(name, value)
-            self._cells(is_aux=is_aux)[name].set(stored, aliased=True)
+            self._cells(is_aux=is_aux)[name].set(stored, aliased=not own)
 
 
 def in_order(given: Sequence[Params], names: Sequence[Sequence[str]]) -> list[list[str]]:

@@ -80,9 +80,23 @@ class RowSparseView(RowSparseNDArray):
             super()._take_rows(rows)
 
 
+class _DenseView(RowSparseView):
+    """The rows of a dense array that are not 0; its cell is that of the dense array."""
+
+    __slots__ = ()
+    _source: _DenseRows
+
+    @property
+    def _cell(self) -> AnyCell:
+        return self._source.cell
+
+    def _dense(self) -> np.ndarray:
+        return np.array(self._cell.host())
+
+
 def dense_view(cell: AnyCell, ctx: Context) -> RowSparseView:
     """A dense array, such as a parameter that is declared row-sparse: its rows that are not 0."""
-    return RowSparseView(_DenseRows(cell, ctx), cell.aval.shape, cell.aval.dtype, ctx)
+    return _DenseView(_DenseRows(cell, ctx), cell.aval.shape, cell.aval.dtype, ctx)
 
 
 def view_of(cell: AnyCell, ctx: Context, stype: str) -> NDArray:
@@ -142,23 +156,23 @@ class _DenseRows:
     """The rows of a dense array, all of which are stored; see `RowSource`."""
 
     def __init__(self, cell: AnyCell, ctx: Context):
-        self._cell, self._ctx = cell, ctx
+        self.cell, self._ctx = cell, ctx
 
     def read(self) -> Stored:
-        return stored_of(np.asarray(self._cell.peek()))
+        return stored_of(np.asarray(self.cell.peek()))
 
     def some(self, ids: np.ndarray) -> np.ndarray:
-        return np.asarray(self._cell.host()[ids])
+        return np.asarray(self.cell.host()[ids])
 
     def write(self, rows: np.ndarray, ids: np.ndarray) -> None:
-        dense = np.zeros(self._cell.aval.shape, self._cell.aval.dtype)
+        dense = np.zeros(self.cell.aval.shape, self.cell.aval.dtype)
         dense[ids] = rows
         with x64_for(dense.dtype):
-            self._cell.set(jax.device_put(dense, self._ctx.jax_device), aliased=True)
+            self.cell.set(jax.device_put(dense, self._ctx.jax_device), aliased=True)
 
     def write_some(self, rows: np.ndarray, ids: np.ndarray) -> bool:
         if len(ids):
-            NDArray(self._cell, self._ctx)[ids] = rows
+            NDArray(self.cell, self._ctx)[ids] = rows
         return True
 
 

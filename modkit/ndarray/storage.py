@@ -555,6 +555,18 @@ class LateCell(Cell):
         """The device or sharding of the value."""
         return self._ctx.jax_device
 
+    def take(self, taker: Pending | None = None) -> jax.Array:
+        """See `Cell.take`: rows that nothing else refers to are released when they are copied."""
+        rows = self.rows
+        if rows is None or self.aliased:
+            return super().take(taker)
+        with jax.ensure_compile_time_eval(), x64_for(rows.dtype):
+            value = copy_of(jax.device_put(rows, self._place()))
+        with replacing:
+            if self.rows is rows:  # else another thread has written meanwhile
+                self.set(value)
+        return super().take(taker)
+
     @property
     def is_on_host(self) -> bool:
         """Whether the value is a NumPy array."""

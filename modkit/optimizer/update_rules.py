@@ -28,8 +28,8 @@ State = Any
 
 
 def zeros(weight: Any) -> np.ndarray:
-    """Zeros like a weight, allocated on the host: ``jnp.zeros`` compiles once for each shape."""
-    return np.zeros(weight.shape, weight.dtype)
+    """Zeros like a weight, without their memory: ``jnp.zeros`` compiles once for each shape."""
+    return np.broadcast_to(np.zeros((), weight.dtype), weight.shape)
 
 
 class UpdateRule:
@@ -479,8 +479,9 @@ class RuleOptimizer(Optimizer):
         def handle(state: Any) -> NDArray:
             if here:
                 # Fresh zeros have no memory before they are written: a copy would have.
-                own = type(state) is np.ndarray and state.flags.owndata and state is not value
-                made = state if own else np.array(state)
+                made, state = np.zeros(state.shape, state.dtype), np.asarray(state)
+                if state.any():
+                    made[...] = state
                 return NDArray(LateCell(made, ctx, aliased=False), ctx)
             if not isinstance(state, np.ndarray):
                 return from_jax(state, ctx)

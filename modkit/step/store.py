@@ -393,6 +393,13 @@ class Slot(AnyCell):
             self._mark_aliased()
             return value
 
+    def unmoved(self) -> Any:
+        """See `AnyCell.unmoved`."""
+        with self.store.lock:
+            self.store.settle(self.field)
+            value = self._present()
+            return value if isinstance(value, np.ndarray) else self.get()
+
     def snapshot(self, reader: Pending) -> jax.Array:
         """The value, which ``reader`` keeps until it has run."""
         with self.store.lock:

@@ -3,14 +3,16 @@
 import json
 import logging
 import math
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from modkit import autograd, random
 from modkit import initializer as init
 from modkit import ndarray as nd
-from modkit import random
+from modkit.errors import NotReadyError
 from modkit.initializer import InitDesc
 from modkit.registry import get_registry
 from tests.initializer.cases import BILINEAR, DUMPS, FUSED, fused_size, numbered
@@ -117,6 +119,36 @@ def test_random_values(how, scale, kind):
     else:
         assert value.std() == pytest.approx(scale, rel=0.02)
         assert 3.5 < abs(value).max() / scale < 7
+
+
+@pytest.mark.parametrize("rows", [30, 70_000])  # 70,000: 1.4 MB
+@pytest.mark.parametrize("how", [init.Uniform(0.1), init.Normal(0.1)])
+def test_random_values_are_drawn_where_they_stay(how, rows):
+    random.seed(3)
+    draw = init.base.generator()
+    random.seed(3)
+    array = nd.empty((rows, 5))
+    tracemalloc.start()
+    how(InitDesc("fc_weight"), array)
+    used = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert used < 20_000
+    if isinstance(how, init.Uniform):
+        expected = (draw.random(array.shape, np.float32) * 2 - 1) * np.float32(0.1)
+    else:
+        expected = draw.standard_normal(array.shape, np.float32) * np.float32(0.1)
+    np.testing.assert_array_equal(array.asnumpy(), expected)
+
+
+def test_a_variable_of_the_tape_is_not_initialized():
+    array = nd.ones((2, 2))
+    array.attach_grad()
+    with autograd.record():
+        total = (array * array).sum()
+        with pytest.raises(NotReadyError, match="tape"):
+            init.Uniform()(InitDesc("fc_weight"), array)
+    total.backward()
+    assert array.grad.asnumpy().tolist() == [[2, 2], [2, 2]]
 
 
 @pytest.mark.parametrize("how", [init.Uniform(), init.Normal(), init.Xavier(), init.Orthogonal()])
