@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import mmap
+import sys
 from typing import Any, Literal
 
 import numpy as np
@@ -257,7 +258,7 @@ def _fresh(shape: tuple[int, ...]) -> np.ndarray:
     A device gets a copy of it to train, and the C library may keep what is freed.
     """
     size = math.prod(shape) * 4
-    if size < _LARGE:
+    if size < _LARGE or sys.platform == "win32":
         return aligned(shape, np.float32)
     memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     return np.frombuffer(memory, np.float32).reshape(shape)
