@@ -51,16 +51,17 @@ def exchange(
     before = {at: cell.version() for at, cell in own.items()}
     results = compute()
     read = results[3]
-    with _locks_of(written):
-        if not read or all(_is_in_place(c, before[at], read[at]) for at, c in own.items()):
-            return finish(results)
-    others = {at: value for at, value in enumerate(read) if at not in own}
     while True:
-        for cell in own.values():
-            cell.peek()  # what is pending runs outside of the locks
         with _locks_of(written):
-            if all(cell.version() is not None for cell in own.values()):
-                return finish(compute(others))
+            pending = [cell for cell in written if cell.is_pending]
+            if not pending:
+                for at, cell in own.items() if read else ():
+                    if not _is_in_place(cell, before[at], read[at]):
+                        others = {at: value for at, value in enumerate(read) if at not in own}
+                        return finish(compute(others))
+                return finish(results)
+        for cell in pending:
+            cell.settle()  # outside of the locks, as a pass takes others
 
 
 def _is_in_place(cell: AnyCell, before: Any, read: Any) -> bool:

@@ -166,6 +166,14 @@ class AnyCell:
         """The object that is the value, another after each write; ``None`` if it is pending."""
         return None
 
+    @property
+    def is_pending(self) -> bool:
+        """Whether a pass will set the value."""
+        return False
+
+    def settle(self) -> None:
+        """Compute the value, if it is pending."""
+
     def peek(self) -> jax.Array:
         """The value, which the caller must not keep."""
         raise NotImplementedError
@@ -342,6 +350,11 @@ class Cell(AnyCell):
     def version(self) -> Any:
         """See `AnyCell.version`."""
         return self._value
+
+    @property
+    def is_pending(self) -> bool:
+        """See `AnyCell.is_pending`; a refused result is not."""
+        return self._pending is not None and not isinstance(self._pending, Refusal)
 
     def holds(self, value: Any) -> bool:
         """Whether this very buffer is the present value."""

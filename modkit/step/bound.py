@@ -71,9 +71,12 @@ class Bound:
         self.placement: Any = placement  # the module's placements can do more than the protocol
         self.shared, self.local, self.aux, self.grads = shared, local, aux, grads
         self.store = store
-        self.lock = fork.lock() if store is None else store.lock
         self.adds = tuple(n for n in grads if grad_req[n] == "add")
         cells = (*shared.values(), *local.values(), *aux.values())
+        # The store of an executor's arrays runs passes that read them, under its own lock.
+        roots = (c.root for c in (*cells, *grads.values())) if store is None else ()
+        stores = (store, *(r.store for r in roots if isinstance(r, Slot)))
+        self.lock = next((s.lock for s in stores if s is not None), None) or fork.lock()
         self.near = store is None and may_run(lowered, placement, (*cells, *grads.values()))
         home = placement.contexts[0]
         self.outputs: list[Cell] = [

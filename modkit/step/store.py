@@ -335,7 +335,17 @@ class Slot(AnyCell):
 
     def version(self) -> Any:
         """See `AnyCell.version`."""
-        return None if self.field in self.store.work else self._present()
+        return None if self.is_pending else self._present()
+
+    @property
+    def is_pending(self) -> bool:
+        """See `AnyCell.is_pending`."""
+        return self.field in self.store.work
+
+    def settle(self) -> None:
+        """See `AnyCell.settle`."""
+        with self.store.lock:
+            self.store.settle(self.field)
 
     def _present(self) -> Any:
         return getattr(self.store.state, self.field).get(self.name)
@@ -438,7 +448,7 @@ class Slot(AnyCell):
 
     def holds(self, value: Any) -> bool:
         """True if this buffer is the present value."""
-        return self.field not in self.store.work and self._present() is value
+        return not self.is_pending and self._present() is value
 
 
 def _delegated(name: str) -> Any:
@@ -468,7 +478,8 @@ class Delegate(AnyCell):
     @property
     def root(self) -> AnyCell:
         """See `AnyCell.root`."""
-        return self._present().root
+        with self.lock:
+            return self._present().root
 
     peek, get, snapshot = map(_delegated, ("peek", "get", "snapshot"))
     take, set, edit = map(_delegated, ("take", "set", "edit"))

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 import modkit as mx
+from modkit.ndarray import ndarray
 from modkit.ndarray.in_place import exchange, overwritten
+from modkit.step.bound import Pass
+from modkit.step.store import Slot
 from tests.threads import run_all
 
 THREADS, WRITES = 4, 30
@@ -173,10 +176,19 @@ def test_locks_of_all_that_a_call_writes_are_taken_in_one_order():
 
 
 def test_a_value_that_became_pending_again_is_not_the_one_that_was_read():
-    cell, waits = SimpleNamespace(lock=threading.RLock()), [None, None, 5]
-    cell.version = lambda: waits.pop(0)
-    cell.peek = lambda: None
-    computed = []
+    waits, versions, computed = [True, False], [None, 5], []
+
+    class PendingAgain:
+        lock = threading.RLock()
+        is_pending = property(lambda _: waits.pop(0))
+
+        def settle(self):
+            pass
+
+        def version(self):
+            return versions.pop(0)
+
+    cell = PendingAgain()
 
     def compute(kept=None):
         computed.append(kept)
@@ -184,3 +196,57 @@ def test_a_value_that_became_pending_again_is_not_the_one_that_was_read():
 
     exchange({0: cell}, [cell], compute, lambda results: results)
     assert computed == [None, {}]
+    assert not waits
+
+
+def test_a_pending_pass_runs_without_the_locks_of_other_arrays(monkeypatch):
+    """It may wait for another thread, which writes a plain array meanwhile."""
+    weight = mx.sym.Variable("w", init=mx.init.One())
+    module = mx.mod.Module(mx.sym.MakeLoss(weight * mx.sym.Variable("data")), label_names=None)
+    module.bind([("data", (3,))])
+    module.init_params()
+    module.forward(mx.io.DataBatch([mx.nd.ones((3,))]), is_train=True)
+    module.backward()
+    gradient = module._exec_group.grad_arrays[0][0]
+    weight, momentum, plain = mx.nd.ones((3,)), mx.nd.zeros((3,)), mx.nd.zeros((3,))
+    other, ended, run = threading.Thread(target=plain.__setitem__, args=(0, 1)), [], Pass.run
+
+    def waiting(self):
+        other.start()
+        other.join(1)
+        ended.append(not other.is_alive())
+        return run(self)
+
+    monkeypatch.setattr(Pass, "run", waiting)
+    monkeypatch.setattr(ndarray, "other_threads", lambda: 1)
+    mx.nd.sgd_mom_update(weight, weight, momentum, lr=1.0, out=gradient)
+    other.join()
+    assert ended == [True]
+    assert gradient.asnumpy().tolist() == [0, 0, 0]
+
+
+def test_an_executor_reads_a_modules_arrays_while_another_thread_writes_them(monkeypatch):
+    """Each holds a lock at a time: the executor's is the module's."""
+    weight = of_module()
+    executor = (mx.sym.Variable("w") * 2).bind(mx.cpu(), {"w": weight})
+    executor.forward()
+    began, read = threading.Event(), Slot.snapshot
+
+    def write():
+        with weight._cell.lock:
+            began.set()
+            weight._cell.store.run()  # the executor's first pass too
+
+    other = threading.Thread(target=write, daemon=True)
+
+    def snapshot(self, reader):
+        other.start()
+        began.wait(0.03)
+        return read(self, reader)
+
+    monkeypatch.setattr(Slot, "snapshot", snapshot)
+    second = threading.Thread(target=executor.forward, daemon=True)
+    second.start()
+    for each in (second, other):
+        each.join(10)
+        assert not each.is_alive()
