@@ -450,12 +450,13 @@ class BaseModule:
             check_folders(as_list(epoch_end_callback), others, range(run.epoch, num_epoch))
             for epoch in run.epochs():
                 known |= {"epoch": epoch, "tic": time.time(), "eval_metric": metric}
+                began_s = time.perf_counter()  # the clock of ``tic`` may be set meanwhile
                 batches = Chunks(in_step(source, run), at_once, run)
                 self._train_epoch(run, batches, batch_ends, monitor, sparse_row_id_fn, known)
                 if not run.last_batch:  # stopped within the epoch
                     source.reset()
                     break
-                self._end_of_training_data(run, known["tic"], epoch_end_callback)
+                self._end_of_training_data(run, began_s, epoch_end_callback)
                 if validation is not None:
                     self._validate(run, validation_metric, eval_end_callback,
                                    eval_batch_end_callback)  # fmt: skip
@@ -510,10 +511,10 @@ class BaseModule:
                 return
             nbatch, batch = nbatch + 1, following
 
-    def _end_of_training_data(self, run: Run, started: float, callbacks: Functions) -> None:
+    def _end_of_training_data(self, run: Run, began_s: float, callbacks: Functions) -> None:
         """Log an epoch of training, and call MXNet's functions of its end."""
         self._log_values(run.epoch, "Train", run.trained)
-        self.logger.info("Epoch[%d] Time cost=%.3f", run.epoch, time.time() - started)
+        self.logger.info("Epoch[%d] Time cost=%.3f", run.epoch, time.perf_counter() - began_s)
         self._average_states()
         if callbacks:
             arg_now, aux_now = self.get_params()

@@ -1,5 +1,7 @@
 """What goes wrong in the middle must not take anything with it."""
 
+import itertools
+import logging
 import threading
 
 import jax
@@ -255,3 +257,12 @@ def test_a_batch_that_is_written_in_place_after_forward_leaves_the_pass():
     batch.data[0][0, 0] = 5
     batch.data[0][1] = 7
     assert module.get_outputs()[0].asnumpy().ravel().tolist() == [2, 2]
+
+
+def test_a_clock_that_is_set_back_makes_no_negative_time(caplog, monkeypatch):
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr("time.time", itertools.count(1000, -100).__next__)
+    module, (x, y) = mx.mod.Module(mlp()), (np.zeros((4, 10)), np.zeros(4))
+    module.fit(mx.io.NDArrayIter(x, y, 4), num_epoch=1)
+    (cost,) = [r.args[1] for r in caplog.records if "Time cost" in r.message]
+    assert cost >= 0
