@@ -31,7 +31,7 @@ class InFlight:
     """Serializes runs of compiled programs over all threads."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may run another
         self._last: jax.Array | None = None
 
     def run(self, compiled: Callable[..., Any], args: tuple[Any, ...], first: bool) -> Any:

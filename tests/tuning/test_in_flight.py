@@ -123,3 +123,13 @@ def test_free_pages_go_back_before_the_first_runs_of_each_form(monkeypatch):
         for _ in range(5):
             run()
     assert len(given) == 2 * module._FIRST_RUNS
+
+
+def test_a_signal_handler_may_run_a_form_while_another_runs():
+    """Both are runs of one thread."""
+    form, seen = one_in_flight(Form(results=lambda: [seen.append("inner")])), []
+    outer = one_in_flight(Form(results=form))
+    thread = threading.Thread(target=outer, daemon=True)
+    thread.start()
+    thread.join(1)
+    assert not thread.is_alive() and len(seen) == 1
