@@ -26,23 +26,25 @@ class Installed(NamedTuple):
 
 
 _latest = Installed((), (), ())
+_deferring = False
+"""Whether the main thread is in a block; a block within that defers nothing of its own."""
 
 
 class DeferredSignals:
     """A block that no handler written in Python interrupts: ``with DeferredSignals(): ...``.
 
     A handler may raise, as that of Ctrl-C does, between any two bytecodes. Inside the block
-    signals are recorded, and afterwards each runs the handler that it would have run. Python
-    runs handlers in the main thread only, so other threads have nothing to defer.
+    signals are recorded, and after the outermost one each runs the handler that it would have
+    run. Python runs handlers in the main thread only, so other threads have nothing to defer.
     """
 
     __slots__ = ("_caught", "_installed")
 
     def __enter__(self) -> None:
-        global _latest
+        global _latest, _deferring
         self._caught: list[tuple[int, Any]] = []
         self._installed: Installed | None = None
-        if threading.get_ident() != _MAIN:
+        if threading.get_ident() != _MAIN or _deferring:
             return
         present = tuple(map(_signal.getsignal, _NUMBERS))
         if present != _latest.all:
@@ -54,12 +56,14 @@ class DeferredSignals:
         except BaseException:
             deque(map(_set, installed.numbers, installed.handlers), maxlen=0)
             raise
-        self._installed = installed
+        self._installed, _deferring = installed, True
 
     def __exit__(self, *exc: object) -> None:
+        global _deferring
         installed = self._installed
         if installed is None:
             return
+        _deferring = False
         try:
             deque(map(_set, installed.numbers, installed.handlers), maxlen=0)
         except BaseException:  # a handler that is back has raised: restore the others too

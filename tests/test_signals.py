@@ -39,3 +39,16 @@ def test_a_handler_that_raises_drops_no_other():
         for each, own in zip(SIGNALS, before, strict=True):
             signal.signal(each, own)
     assert seen == SIGNALS
+
+
+def test_a_block_within_a_block_runs_no_handler():
+    seen = []
+    before = signal.signal(signal.SIGTERM, lambda *_: seen.append(1))
+    try:
+        with DeferredSignals():
+            with DeferredSignals():
+                signal.raise_signal(signal.SIGTERM)
+            assert seen == []
+        assert seen == [1]
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -74,6 +74,7 @@ from modkit.monitor import Monitor
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import accepted, x64_for
 from modkit.ops.registry import dtype_name
+from modkit.signals import DeferredSignals
 from modkit.step.bound import Pass, Update
 from modkit.symbol import Symbol
 from modkit.symbol.precision import compute_type
@@ -689,16 +690,18 @@ class Module(BaseModule):
         one_pass = group.binding.bounds[0].last
         fuses = rule is not None and group.binding.one_program
         sums = sums_of_own_store(self, names)
-        # Else a read in another thread runs the pass without the update, and a step's is lost.
+        # Else a read in another thread, or by a signal handler, runs the pass without the update.
         with group.store.lock:
-            if fuses and one_pass is not None and one_pass.can_update():
-                states = states_of(self, updater, names, indices)
-                group.store.adopt(names, states, self._shards)
-                one_pass.join(Update(names, rule, updater.optimizer.hyper(indices)))
-                self._step = one_pass
-                if not self._step_waits:
-                    one_pass.run()
-                return
+            if fuses and one_pass is not None:
+                with DeferredSignals():
+                    if one_pass.can_update():
+                        states = states_of(self, updater, names, indices)
+                        group.store.adopt(names, states, self._shards)
+                        one_pass.join(Update(names, rule, updater.optimizer.hyper(indices)))
+                        self._step = one_pass
+                        if not self._step_waits:
+                            one_pass.run()
+                        return
             update_unfused(self, updater, names, indices, sums)
 
     def _abandon_batch(self) -> None:
@@ -763,8 +766,9 @@ class Module(BaseModule):
             fused = eval_metric.fused(names, group.output_names)
             if fused is not None:
                 sums = self._step.run(fused, names)
-                eval_metric.absorb(sums, stacked=len(self._context) > 1)
-                return
+                if sums is not None:
+                    eval_metric.absorb(sums, stacked=len(self._context) > 1)
+                    return
         elif group.binding.one_program and self._score(eval_metric, labels):
             return
         group.update_metric(eval_metric, labels, pre_sliced)
@@ -777,10 +781,10 @@ class Module(BaseModule):
             return False
         names = group.binding.label_names
         fused = eval_metric.fused(names, group.output_names)
-        if fused is not None:
-            sums = one_pass.score(fused, names)
+        sums = None if fused is None else one_pass.score(fused, names)
+        if sums is not None:
             eval_metric.absorb(sums, stacked=len(self._context) > 1)
-        return fused is not None
+        return sums is not None
 
     _train_on: ClassVar[Any] = train_on
     _calls: ClassVar[Any] = forward, backward, BaseModule.forward_backward, update, update_metric

@@ -50,7 +50,7 @@ def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Su
         bound.require_heads([])
     keys, tables = map(bound.draw, itertools.repeat(rule)), map(hyper, itertools.repeat(indices))
     store = group.store
-    with store.lock:  # as in `Module.update`
+    with store.lock, DeferredSignals():  # as in `Module.update`
         store.adopt(names, states_of(module, updater, names, indices), module._shards)
         *queued, last = map(Batch, arrays, keys, tables)
         update = Update(names, rule, last.hyper, queued)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ from modkit.step.store import Arrays, Slot, Store, TrainState
 from modkit.symbol.lower import Lowered
 
 Cells = dict[str, AnyCell]
+_NO_SIGNALS = contextlib.nullcontext()
 
 
 class Bound:
@@ -148,7 +150,9 @@ class Bound:
     def forward(self, train: bool) -> Pass:
         """Begin a pass over the present values; its results are computed when they are read."""
         with self.lock:
-            self.last = Pass(self, train)
+            # A handler that reads results in between would run a pass that not all wait for yet.
+            with DeferredSignals() if train else _NO_SIGNALS:
+                self.last = Pass(self, train)
             if self.eager and self.last.writes_aux:
                 self.last.run()
             return self.last
@@ -213,7 +217,8 @@ class Bound:
                 if not self.wrt:
                     return
                 self.last = Pass(self, self.last.train, repeats=self.last)
-            self.last.want_gradients(heads)
+            with DeferredSignals():
+                self.last.want_gradients(heads)
             if self.eager:
                 self.last.run()
 
@@ -416,7 +421,8 @@ class Pass:
             labels: names of the metric's labels.
 
         Returns:
-            The metric's sums; a list of them, one a batch, if some were queued.
+            The metric's sums; a list of them, one a batch, if some were queued. ``None`` if the
+            pass has run.
         """
         with self.bound.guard:
             store = self.bound.store
@@ -426,7 +432,8 @@ class Pass:
                     and self.update is not None
                     and store.work.get("params") is self
                 ):
-                    return self._run_step(store, self.update, metric, tuple(labels))
+                    with DeferredSignals():
+                        return self._run_step(store, self.update, metric, tuple(labels))
                 self._run_without_update()
                 return None
             except Exception as error:
@@ -446,12 +453,17 @@ class Pass:
         return plain and not self.bound.placement.model_parallel
 
     def score(self, metric: Metric, labels: Sequence[str]) -> Any:
-        """Run the forward pass and a metric as one program; the metric's sums."""
+        """Run the forward pass and a metric as one program; the metric's sums.
+
+        ``None`` if the pass has run: a signal handler has read an output.
+        """
         with self.bound.guard:
+            inputs = (self.shared, self.local, self.aux, self.key_data)
+            if self.settled:
+                return None
             try:
                 programs: Any = self.bound.programs(False)  # of one device's graph: `can_score`
                 program = programs.scored(metric, tuple(labels))
-                inputs = (self.shared, self.local, self.aux, self.key_data)
                 *made, sums = self._timed("forward", program, *inputs)
             except CallbackError:
                 self.give_up()
@@ -524,7 +536,12 @@ class Pass:
         return [a if a is self.key_data else placed_tree(a, device) for a in args]
 
     def _run_step(self, store: Store, update: Update, metric: Any, labels: tuple[str, ...]) -> Any:
-        """Run forward, backward and update as one program, and replace the store's state."""
+        """Run forward, backward and update as one program, and replace the store's state.
+
+        Signals are deferred: inputs are donated, so results must be stored.
+        """
+        if self.settled:  # a signal handler has run it
+            return None
         bound = self.bound
         plan = (update.rule, metric, labels)
         params, optimizer = store.donated(self, update.names)
@@ -546,11 +563,8 @@ class Pass:
             key_data, hyper = self.key_data, bound.numbers(update.hyper)
         # The fields of `StepInputs`; as it is, and without a profiler, there are no further calls.
         inputs = (params, optimizer, fixed, data, self.aux, self.old, key_data, hyper)
-        with DeferredSignals():  # inputs are donated: results must be stored
-            made = (
-                self._timed("step", program, *inputs) if profiler.aggregated else program(*inputs)
-            )
-            self._finish(*made[2:5], params=made[0], optimizer=made[1])
+        made = self._timed("step", program, *inputs) if profiler.aggregated else program(*inputs)
+        self._finish(*made[2:5], params=made[0], optimizer=made[1])
         return made[5]
 
     def _finish(

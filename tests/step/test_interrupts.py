@@ -164,6 +164,47 @@ def test_an_interrupt_at_any_instant_leaves_the_state_before_the_step_or_after_i
     assert in_a_thread(lambda: replacing.acquire(timeout=5) and not replacing.release())
 
 
+def outputs(twin):
+    return [x.asnumpy() for x in twin.module.get_outputs()]
+
+
+def parameters(twin):
+    return twin.read(twin.module)
+
+
+@pytest.mark.parametrize(
+    ("step", "read", "stride"),
+    [
+        (train, parameters, 97),
+        pytest.param(train, parameters, 9, marks=pytest.mark.slow),
+        pytest.param(train, outputs, 9, marks=pytest.mark.slow),
+        pytest.param(at_once, parameters, 5, marks=pytest.mark.slow),
+        pytest.param(at_once, outputs, 7, marks=pytest.mark.slow),
+    ],
+)
+def test_a_signal_handler_may_read_at_any_instant(step, stride, read):
+    """As one that saves a checkpoint does: the step is the same, and so are its metric's sums."""
+    twin = Twin(mx.cpu)
+    step(twin.module, twin.batch, twin.metric)
+    train(twin.other, twin.batch, twin.metric)
+    seen, before = [], twin.read(twin.module)
+    after, number = twin.after(before), signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, lambda *_: seen.append(read(twin)))
+    try:
+        for instant in itertools.count(stride, stride):
+            for handle, value in zip(twin.handles(twin.module), before, strict=True):
+                handle[:] = value
+            twin.metric.reset()
+            hit = interrupted(lambda: step(twin.module, twin.batch, twin.metric), instant)
+            assert same(twin.read(twin.module), after), f"instant {instant}"
+            assert twin.metric.num_inst == 8, f"instant {instant}"
+            if not hit:
+                break
+    finally:
+        signal.signal(signal.SIGINT, number)
+    assert len(seen) > 5
+
+
 @pytest.mark.parametrize("step", [train, at_once])
 def test_a_pass_that_an_interrupt_cut_short_does_not_stop_the_next_ones(step, monkeypatch):
     twin = Twin(mx.cpu)
