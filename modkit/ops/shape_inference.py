@@ -16,10 +16,9 @@ from modkit.interpreter.tracing import jaxpr_for_numpy
 from modkit.ops.partial_shapes import Sizes, complete, known_sizes, merge, plain_sizes
 from modkit.ops.registry import WIDE, Attrs, Op, Params, Shape, as_mapping, check_elements
 
-_STAND_INS = (5040, 10080)
-"""Two sizes, divisible by much, to be tried in place of an unknown one."""
-_SMALLER_STAND_INS = (360, 720)
-"""Those for large arrays, which `check_elements` would refuse with the others."""
+_STAND_INS = (5040, 10080), (360, 720)
+"""Two sizes, divisible by much, to be tried in place of an unknown one; smaller ones for arrays of
+several unknown sizes, which `check_elements` refuses with the first."""
 
 
 def size_bytes(shape: Sizes) -> int:
@@ -127,11 +126,11 @@ def _fill_params(
     if complete(data):
         found = {n: s and known_sizes(s) for n, s in _guarded(rule, data, **attrs).items()}
     else:
-        trials = [tuple(n or size for n in data) for size in _STAND_INS]
-        tries = [_attempt(_guarded, rule, trial, **attrs) for trial in trials]
-        if tries[0] is None or tries[1] is None:
+        tried = _tried(lambda size: _guarded(rule, tuple(n or size for n in data), **attrs))
+        if tried is None:
             return ins
-        found = {n: _agreed(tries[0][n], tries[1][n]) for n in tries[0]}
+        _, low, high = tried
+        found = {n: _agreed(low[n], high[n]) for n in low}
     return tuple(
         merge(n, s, found[n]) if n in found else s for n, s in zip(names, ins, strict=True)
     )
@@ -151,15 +150,24 @@ def _attempt(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return None
 
 
+def _tried(fn: Callable[[int], Any]) -> tuple[tuple[int, int], Any, Any] | None:
+    """Two stand-ins and a function's results for them; ``None`` if it refuses all."""
+    for small, large in _STAND_INS:
+        low, high = _attempt(fn, small), _attempt(fn, large)
+        if low is not None and high is not None:
+            return (small, large), low, high
+    return None
+
+
 def _refine_partly(
     op: Op, params: Params, ins: tuple[Sizes, ...], outs: tuple[Sizes, ...]
 ) -> tuple[tuple[Sizes, ...], tuple[Sizes, ...]]:
     """Outputs whose sizes do not depend on the unknown ones, and inputs that outputs decide."""
     shapes = [s for s in ins if s is not None]
-    stand_ins = _stand_ins(shapes)
-    low, high = (_attempt(_trial, op, params, shapes, size, {}) for size in stand_ins)
-    if low is None or high is None:
+    tried = _tried(lambda size: _trial(op, params, shapes, size, {}))
+    if tried is None:
         return ins, outs
+    stand_ins, low, high = tried
     names = op.output_names(as_mapping(params))
     outs = merge_all(outs, [_agreed(a, b) for a, b in zip(low, high, strict=True)], names)
     if not _decides(low, high, outs):
@@ -168,14 +176,8 @@ def _refine_partly(
     for i, shape in enumerate(shapes):
         for axis, size in enumerate(shape):
             if not size:
-                found[i][axis] = _solve(op, params, shapes, (i, axis), low, outs)
+                found[i][axis] = _solve(op, params, shapes, (i, axis), stand_ins, low, outs)
     return tuple(tuple(s) for s in found), outs
-
-
-def _stand_ins(shapes: Sequence[Shape]) -> tuple[int, int]:
-    """The two sizes to be tried in place of the unknown ones of these shapes."""
-    most = max((math.prod(n or _STAND_INS[1] for n in shape) for shape in shapes), default=0)
-    return _STAND_INS if most < 2**32 else _SMALLER_STAND_INS
 
 
 def _trial(
@@ -213,11 +215,12 @@ def _solve(
     params: Params,
     shapes: Sequence[Shape],
     unknown: tuple[int, int],
+    stand_ins: tuple[int, int],
     low: Sequence[Shape],
     outs: Sequence[Sizes],
 ) -> int:
     """One unknown size from a known output size that grows with it one for one; 0 if none does."""
-    small, large = _stand_ins(shapes)
+    small, large = stand_ins
     moved = _attempt(_trial, op, params, shapes, small, {unknown: large})
     if moved is None:
         return 0
