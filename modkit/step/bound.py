@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -29,7 +28,6 @@ from modkit.step.store import Arrays, Slot, Store, TrainState
 from modkit.symbol.lower import Lowered
 
 Cells = dict[str, AnyCell]
-_NO_SIGNALS = contextlib.nullcontext()
 
 
 class Bound:
@@ -75,7 +73,8 @@ class Bound:
         self.store = store
         self.adds = tuple(n for n in grads if grad_req[n] == "add")
         cells = (*shared.values(), *local.values(), *aux.values())
-        # The store of an executor's arrays runs passes that read them, under its own lock.
+        # The store of an executor's arrays runs passes that read them, under its own lock. (Arrays
+        # of two modules in one executor have the lock of the first.)
         roots = (c.root for c in (*cells, *grads.values())) if store is None else ()
         stores = (store, *(r.store for r in roots if isinstance(r, Slot)))
         self.lock = next((s.lock for s in stores if s is not None), None) or fork.lock()
@@ -150,8 +149,8 @@ class Bound:
     def forward(self, train: bool) -> Pass:
         """Begin a pass over the present values; its results are computed when they are read."""
         with self.lock:
-            # A handler that reads results in between would run a pass that not all wait for yet.
-            with DeferredSignals() if train else _NO_SIGNALS:
+            # A handler that reads an output here would run the pass before all cells wait for it.
+            with DeferredSignals():
                 self.last = Pass(self, train)
             if self.eager and self.last.writes_aux:
                 self.last.run()
@@ -424,7 +423,7 @@ class Pass:
             The metric's sums; a list of them, one a batch, if some were queued. ``None`` if the
             pass has run.
         """
-        with self.bound.guard:
+        with self.bound.guard, DeferredSignals():  # a handler may read what is being computed
             store = self.bound.store
             try:
                 if (
@@ -432,8 +431,7 @@ class Pass:
                     and self.update is not None
                     and store.work.get("params") is self
                 ):
-                    with DeferredSignals():
-                        return self._run_step(store, self.update, metric, tuple(labels))
+                    return self._run_step(store, self.update, metric, tuple(labels))
                 self._run_without_update()
                 return None
             except Exception as error:
@@ -457,7 +455,7 @@ class Pass:
 
         ``None`` if the pass has run: a signal handler has read an output.
         """
-        with self.bound.guard:
+        with self.bound.guard, DeferredSignals():
             inputs = (self.shared, self.local, self.aux, self.key_data)
             if self.settled:
                 return None

@@ -486,7 +486,8 @@ class Delegate(AnyCell):
 
     def holds(self, value: Any) -> bool:
         """See `AnyCell.holds`."""
-        return self._present().holds(value)
+        with self.lock:
+            return self._present().holds(value)
 
 
 class Window(Delegate):
