@@ -260,7 +260,10 @@ def _fresh(shape: tuple[int, ...]) -> np.ndarray:
     size = math.prod(shape) * 4
     if size < _LARGE or sys.platform == "win32":
         return aligned(shape, np.float32)
-    memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    try:
+        memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError as error:
+        raise MemoryError(f"no room for {size} bytes, float32 of shape {shape}") from error
     return np.frombuffer(memory, np.float32).reshape(shape)
 
 

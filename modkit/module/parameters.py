@@ -6,12 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 
 from modkit.context import Context, cpu
 from modkit.errors import NotReadyError, ParameterError, ShapeError, nearest, some, warn_caller
 from modkit.initializer import InitDesc
 from modkit.ndarray import NDArray
-from modkit.ndarray.storage import Cell, LateCell, new_cell, x64_for
+from modkit.ndarray.storage import Cell, LateCell, copy_of, new_cell, x64_for
 from modkit.symbol import Symbol
 from modkit.symbol.roles import roles_of
 
@@ -200,14 +201,23 @@ class Parameters:
         cell = self._cells(is_aux=is_aux)[name]
         return (self._store.home.mean(cell) if is_aux else self._store.logical(cell)).unmoved()
 
-    def _write(self, fresh: Sequence[tuple[str, NDArray, bool]]) -> None:
-        for name, handle, is_aux in fresh:
-            store, cell = self._store, handle._cell
-            own = isinstance(cell, LateCell) and not cell.aliased
-            value = cell.take() if own else cell.peek()
+    def _write(self, fresh: list[tuple[str, NDArray, bool]]) -> None:
+        """Store values, and empty the list: arrays that nothing else refers to go one by one."""
+        store = self._store
+        while fresh:
+            name, handle, is_aux = fresh.pop(0)
+            cell = handle._cell
+            rows = cell.rows if isinstance(cell, LateCell) and not cell.aliased else None
+            # A copy of initial numbers on the device, which a first step may donate.
+            value = cell.peek() if rows is None else self._on_device(rows)
             split = store.home.at(name).split
             stored = split(value, -1) if is_aux else store.stored(name, value)
-            self._cells(is_aux=is_aux)[name].set(stored, aliased=not own)
+            self._cells(is_aux=is_aux)[name].set(stored, aliased=rows is None)
+
+    def _on_device(self, rows: np.ndarray) -> jax.Array:
+        """A copy of rows on the device; `jax.device_put` alone may use their memory."""
+        with x64_for(rows.dtype):
+            return copy_of(jax.device_put(rows, self._ctx.jax_device))
 
 
 def in_order(given: Sequence[Params], names: Sequence[Sequence[str]]) -> list[list[str]]:

@@ -168,11 +168,11 @@ class AnyCell:
 
     @property
     def is_pending(self) -> bool:
-        """Whether a pass will set the value."""
+        """Whether a pass will set the value of this `root`."""
         return False
 
     def settle(self) -> None:
-        """Compute the value, if it is pending."""
+        """Compute the value of this `root`, if it is pending."""
 
     def peek(self) -> jax.Array:
         """The value, which the caller must not keep."""
@@ -567,18 +567,6 @@ class LateCell(Cell):
     def _place(self) -> Any:
         """The device or sharding of the value."""
         return self._ctx.jax_device
-
-    def take(self, taker: Pending | None = None) -> jax.Array:
-        """See `Cell.take`: rows that nothing else refers to are released when they are copied."""
-        rows = self.rows
-        if rows is None or self.aliased:
-            return super().take(taker)
-        with jax.ensure_compile_time_eval(), x64_for(rows.dtype):
-            value = copy_of(jax.device_put(rows, self._place()))
-        with replacing:
-            if self.rows is rows:  # else another thread has written meanwhile
-                self.set(value)
-        return super().take(taker)
 
     @property
     def is_on_host(self) -> bool:

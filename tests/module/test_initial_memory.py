@@ -30,6 +30,28 @@ def test_a_first_step_may_donate_initial_parameters_and_no_given_ones():
     assert store.aliased == {store.params["weight"]}
 
 
+def test_an_array_that_an_initializer_keeps_stays_as_it_is():
+    kept = {}
+
+    def initializer(name, array):
+        array[:] = 0.25
+        kept[name] = array, array[:1]
+
+    net = mx.sym.SoftmaxOutput(
+        mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name="fc"), name="softmax"
+    )
+    module = mx.mod.Module(net)
+    module.bind([("data", (2, 3))], [("softmax_label", (2,))])
+    module.init_params(initializer)
+    module.init_optimizer()
+    for _ in range(2):
+        module.forward_backward(mx.io.DataBatch([mx.nd.ones((2, 3))], [mx.nd.zeros(2)]))
+        module.update()
+    assert module.get_params()[0]["fc_weight"].asnumpy()[0, 0] != 0.25
+    for arrays in kept.values():
+        assert all((array.asnumpy() == 0.25).all() for array in arrays)
+
+
 @pytest.mark.parametrize("stype", ["default", "row_sparse"])
 def test_states_begin_without_copies_of_zeros_or_of_the_weight(stype):
     module = _bound(stype)

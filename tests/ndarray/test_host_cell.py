@@ -51,15 +51,6 @@ def test_what_is_donated_is_a_copy():
     assert rows.max() == 5 and np.asarray(cell.peek()).max() == 5
 
 
-def test_rows_of_its_own_are_gone_once_a_copy_of_them_is_donated():
-    rows = aligned((2, 3), "float32")
-    rows[:] = 5
-    cell, address = LateCell(rows, mx.cpu(), aliased=False), rows.ctypes.data
-    taken = cell.take()
-    assert cell.rows is None and cell.holds(taken) and not cell.aliased
-    assert taken.unsafe_buffer_pointer() != address and taken.tolist() == [[5] * 3] * 2
-
-
 def test_views_read_and_write_through():
     array = NDArray(made()[0], mx.cpu())
     row = array[1]
