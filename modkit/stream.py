@@ -14,6 +14,7 @@ from modkit.errors import ParameterError
 
 UNUSED = np.zeros(2, np.uint32)
 """Key data for programs that draw no random numbers."""
+UNUSED.flags.writeable = False
 
 _lock = fork.lock()
 _seed = 0

@@ -72,13 +72,13 @@ def show(calls):
 
 def main():
     if sys.argv[1:] == ["calls"]:
-        return show(count(1))
+        show(count(1))
+        return
     for layers in (1, 11, 41):
         calls = count(layers)
         print(f"{2 * layers} parameters: {len(calls)} calls, {len(files(calls))} files")
     for file, number in files(count(1)).most_common():
         print(f"{number:4} {file}")
-    return None
 
 
 if __name__ == "__main__":

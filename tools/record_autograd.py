@@ -2,8 +2,8 @@
 
 It runs under the reference's python, never under this project's::
 
-    MXNET_SUBGRAPH_BACKEND=NONE MXNET_MKLDNN_ENABLED=0 OMP_NUM_THREADS=1 \
-        REFERENCE_PYTHON -m tools.record_autograd
+    MXNET_SUBGRAPH_BACKEND=NONE MXNET_MKLDNN_ENABLED=0 MXNET_ENGINE_TYPE=NaiveEngine \
+        OMP_NUM_THREADS=1 REFERENCE_PYTHON -m tools.record_autograd
 
 and writes `tests/reference/autograd.json`: the arrays that each program of
 `tests/autograd/cases.py` returns, the programs that are refused, and values and derivatives of

@@ -1,4 +1,4 @@
-"""What the programs share that record figures of the reference, Apache MXNet 1.9.1.
+"""Environment, versions and folder of the programs that record Apache MXNet 1.9.1.
 
 They run under its python, in this project's folder, in the environment that its build needs::
 

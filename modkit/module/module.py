@@ -788,8 +788,8 @@ class Module(BaseModule):
 
     _train_on: ClassVar[Any] = train_on
     _calls: ClassVar[Any] = forward, backward, BaseModule.forward_backward, update, update_metric
-    """The methods of `modkit.module.update.CALLS`; others, of a subclass or of one module, are
-    called by `fit` for each batch."""
+    """Module's own methods of `modkit.module.update.CALLS`. `fit` calls them batch by batch if a
+    subclass or an instance replaces one."""
 
     def install_monitor(self, mon: Monitor) -> None:
         """Show every operator's outputs to a Monitor."""

@@ -97,7 +97,12 @@ def _inputs_of(group: Any, batches: Sequence[Any], count: int) -> list[dict[str,
 
 
 def updating(module: Any) -> tuple[Any, tuple[str, ...], tuple[Any, ...], Any]:
-    """The updater, names of what it updates and its indices, and the rule to fuse, if any."""
+    """The update of a module's batch at present.
+
+    Returns:
+        The updater; names of the parameters that it updates; the indices by which it knows them;
+        and the rule that a program fuses, ``None`` if the updater runs apart.
+    """
     group, kvstore, shards = module._exec_group, module._kvstore, module._shards
     if group.store.apart is not module._is_apart:
         _refuse_storage(module._is_apart)
@@ -117,7 +122,6 @@ def updating(module: Any) -> tuple[Any, tuple[str, ...], tuple[Any, ...], Any]:
         workers = None  # one worker runs the step of a single process, which donates
     if rule is not None and (workers is not None or shards is not None):
         rule = DistributedRule(rule, workers, shards)
-    # Indices are what the updater calls these parameters.
     indices = names if module._update_on_kvstore else places
     return updater, names, indices, rule
 

@@ -150,9 +150,10 @@ class NDArray(AbsentOperators, Methods):
     its elements for the indices 1 and 0. A new axis after an index array (``a[i, None]``) stands
     where NumPy puts it; MXNet 1.9.1 puts it before the axes of that array. A truth value in a tuple
     of indices raises an error: MXNet 1.9.1 reads ``a[1, 0]`` for ``a[True, 0]``, and writes
-    ``a[0]``. A call that writes to a part of what it reads (``a[1:] += a[:-1]``, ``a /= a[:1]``,
-    ``out=a`` of ``flip`` or ``dot``) reads the values from before; MXNet 1.9.1 reads elements that
-    it has written, as many as its threads decide: a sum to the left may come out as a running sum.
+    ``a[0]``; ``np.bool_`` and arrays of one truth value raise it alone, too. A call that writes to
+    a part of what it reads (``a[1:] += a[:-1]``, ``a /= a[:1]``, ``out=a`` of ``flip`` or ``dot``)
+    reads the values from before; MXNet 1.9.1 reads elements that it has written, as many as its
+    threads decide: a sum to the left may come out as a running sum.
     """
 
     __slots__ = ("__weakref__", "_cell", "_ctx", "_entry")

@@ -134,7 +134,7 @@ class BaseRNNCell(ChecksArguments):
         """Count a step from these states; the prefix of its names."""
         if len(states) < len(self.state_info):
             raise ParameterError(
-                f"{type(self).__name__}: got {len(states)} states, expected "
+                f"{type(self).__name__}: states: got {len(states)}, expected "
                 f"{len(self.state_info)}, as begin_state() makes them"
             )
         self._counter += 1

@@ -226,7 +226,7 @@ def test_a_pending_pass_runs_without_the_locks_of_other_arrays(monkeypatch):
 
 
 def test_an_executor_reads_a_modules_arrays_while_another_thread_writes_them(monkeypatch):
-    """Each holds a lock at a time: the executor's is the module's."""
+    """The executor uses the module's lock."""
     weight = of_module()
     executor = (mx.sym.Variable("w") * 2).bind(mx.cpu(), {"w": weight})
     executor.forward()

@@ -192,7 +192,7 @@ MISTAKES = {
     "one state of two": (
         lambda: mx.rnn.LSTMCell(3)(mx.sym.Variable("x"), [mx.sym.Variable("h")]),
         ParameterError,
-        "LSTMCell: got 1 states, expected 2",
+        "LSTMCell: states: got 1, expected 2",
     ),
     "an unknown word": (
         lambda: mx.rnn.encode_sentences([["a"]], vocab={"b": 1}),

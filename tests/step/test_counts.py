@@ -3,7 +3,7 @@
 from tools.count_step import count, files
 
 CALLS, FILES = 65, 15
-"""The batch-end callback of the count is one of the calls."""
+"""The batch-end callback of the count is one of the calls; four begin and end deferred signals."""
 
 
 def test_a_steady_batch_takes_as_many_calls_for_any_number_of_parameters():

@@ -131,5 +131,5 @@ def test_a_signal_handler_may_run_a_form_while_another_runs():
     outer = one_in_flight(Form(results=form))
     thread = threading.Thread(target=outer, daemon=True)
     thread.start()
-    thread.join(1)
+    thread.join(30)
     assert not thread.is_alive() and len(seen) == 1

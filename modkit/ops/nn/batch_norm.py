@@ -237,10 +237,9 @@ def batch_norm(  # noqa: D417 - the settings
     MXNet differentiates as if they were the mean and variance of the batch.
     They change with each forward pass of training, in MXNet with each `backward`. Layers that share
     them change them in the order of MXNet's backward pass in both, but for eager calls, steps of
-    a loop, and graphs with recomputation or `group2ctx`: there in the order of the calls. A fixed
-    gamma, which nothing reads, is 1 before each update on one context, and keeps its value, but for
-    weight decay, on several. In MXNet each forward pass writes 1 into that of its context, and the
-    KVStore's own, where an optimizer is on it, decays from step to step.
+    a loop, and graphs with recomputation or `group2ctx`: there in the order of the calls. On one
+    context a fixed gamma is set to 1 before each update. On several it keeps its value, apart from
+    weight decay. MXNet writes 1 in each forward pass of each context; the KVStore's copy decays.
     """
     tensors, settings = (data, gamma, beta, moving_mean, moving_var), _Settings(**given)
     result, mean, var, new = _normalise(tensors, axis, settings)
