@@ -16,7 +16,7 @@ import mxnet as mx
 import numpy as np
 
 from tests.autograd.cases import PROGRAMS, REFUSED, SMOOTH, smooth
-from tools.reference import FOLDER, versions
+from tools.reference import FOLDER, need_environment, versions
 
 
 def plain(found):
@@ -42,6 +42,7 @@ def is_refused(program):
 
 
 def main():
+    need_environment()
     wrong = [name for name, program in REFUSED.items() if not is_refused(program)]
     if wrong:
         raise SystemExit(f"not refused: {wrong}")

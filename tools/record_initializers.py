@@ -15,7 +15,7 @@ import mxnet as mx
 import numpy as np
 
 from tests.initializer.cases import BILINEAR, DUMPS, FUSED, fused_size, numbered
-from tools.reference import FOLDER, versions
+from tools.reference import FOLDER, need_environment, versions
 
 
 def bilinear(shape):
@@ -34,6 +34,7 @@ def fused(row):
 
 
 def main():
+    need_environment()
     names = {**vars(mx.init), "np": np}
     document = {
         "made by": "tools/record_initializers.py",

@@ -17,7 +17,7 @@ import numpy as np
 
 from tests.io.records import ARRAYS, HEADERS, RECORDS
 from tests.io.scenarios import SCENARIOS
-from tools.reference import FOLDER, versions
+from tools.reference import FOLDER, need_environment, versions
 
 FILES = FOLDER / "files"
 
@@ -57,6 +57,7 @@ def record_files():
 
 
 def main():
+    need_environment()
     FILES.mkdir(exist_ok=True)
     record_files()
     document = {"made by": "tools/record_io.py", **versions(mx)}

@@ -15,7 +15,7 @@ import warnings
 import mxnet as mx
 
 from tests.metric.cases import CASES, run
-from tools.reference import FOLDER, versions
+from tools.reference import FOLDER, need_environment, versions
 
 
 def wrap(value):
@@ -23,6 +23,7 @@ def wrap(value):
 
 
 def main():
+    need_environment()
     warnings.simplefilter("ignore")
     shown = {}
     for case in CASES:

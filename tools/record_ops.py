@@ -22,13 +22,6 @@ from pathlib import Path
 
 import numpy as np
 
-ENVIRONMENT = {
-    "MXNET_SUBGRAPH_BACKEND": "NONE",
-    "MXNET_MKLDNN_ENABLED": "0",
-    "MXNET_ENGINE_TYPE": "NaiveEngine",
-    "OMP_NUM_THREADS": "1",
-    "MXNET_STORAGE_FALLBACK_LOG_VERBOSE": "0",
-}
 ONEDNN_FAMILIES = ("norm_relu", "quantized", "rnn")
 """BatchNormWithReLU is oneDNN's; the fused RNN operator and most quantized ones fail without it."""
 
@@ -42,6 +35,8 @@ sys.path.append(str(ROOT / "tests" / "ops"))
 sys.path.append(str(ROOT / "tools"))
 rows = importlib.import_module("case")
 added = importlib.import_module("operator_rows")
+_environment = importlib.import_module("reference").ENVIRONMENT
+ENVIRONMENT = dict(_environment, MXNET_STORAGE_FALLBACK_LOG_VERBOSE="0")
 
 
 def main(families):

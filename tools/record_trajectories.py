@@ -3,7 +3,7 @@
 It runs under the reference's python, never under this project's::
 
     MXNET_SUBGRAPH_BACKEND=NONE MXNET_MKLDNN_ENABLED=0 MXNET_ENGINE_TYPE=NaiveEngine \
-        OMP_NUM_THREADS=1 REFERENCE_PYTHON tools/record_trajectories.py
+        OMP_NUM_THREADS=1 REFERENCE_PYTHON -m tools.record_trajectories
 
 and writes `tests/reference/trajectories.json`, which says what was run, and the folder
 `tests/reference/trajectories/`: for each net its symbol, its starting point with the batches, and
@@ -13,8 +13,6 @@ run again, in whatever environment, and compared with what was recorded.
 
 import argparse
 import json
-import os
-import platform
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,14 +20,10 @@ from pathlib import Path
 import mxnet as mx
 import numpy as np
 
-ENVIRONMENT = {
-    "MXNET_SUBGRAPH_BACKEND": "NONE",
-    "MXNET_MKLDNN_ENABLED": "0",
-    "MXNET_ENGINE_TYPE": "NaiveEngine",
-    "OMP_NUM_THREADS": "1",
-}
+from tools.reference import ENVIRONMENT, FOLDER, need_environment, versions
+
 COMMAND = " ".join(f"{name}={value}" for name, value in ENVIRONMENT.items()) + (
-    " REFERENCE_PYTHON tools/record_trajectories.py"
+    " REFERENCE_PYTHON -m tools.record_trajectories"
 )
 BATCH, BATCHES, CLASSES = 8, 5, 4
 STEPS, SNAPSHOTS = 50, (1, 10, 50)
@@ -513,7 +507,7 @@ def record(folder):
     manifest = {
         "made_by": "tools/record_trajectories.py",
         "command": COMMAND,
-        "versions": versions(),
+        "versions": versions(mx),
         "batch_size": BATCH,
         "batches": BATCHES,
         "fixed_gammas": list(FIXED_GAMMAS),
@@ -539,11 +533,6 @@ def check(folder):
     return worst
 
 
-def versions():
-    """What made the figures."""
-    return {"python": platform.python_version(), "mxnet": mx.__version__, "numpy": np.__version__}
-
-
 def say(line):
     """Write one line to the terminal."""
     sys.stdout.write(line + "\n")
@@ -553,14 +542,12 @@ def say(line):
 def main():
     """Parse the command line, then record or check."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    default = Path(__file__).resolve().parent.parent / "tests" / "reference"
-    parser.add_argument("--folder", type=Path, default=default)
+    parser.add_argument("--folder", type=Path, default=FOLDER)
     parser.add_argument("--check", action="store_true", help="compare a new run with the files")
     options = parser.parse_args()
     if options.check:
         return int(check(options.folder) > 1)
-    if any(os.environ.get(name) != value for name, value in ENVIRONMENT.items()):
-        parser.error(f"this build of the reference needs its environment: {COMMAND}")
+    need_environment()
     record(options.folder)
     return 0
 

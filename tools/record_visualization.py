@@ -14,10 +14,11 @@ import json
 import mxnet as mx
 
 from tests.visualization.cases import PLOTS, SUMMARIES, plot, summary
-from tools.reference import FOLDER, versions
+from tools.reference import FOLDER, need_environment, versions
 
 
 def main():
+    need_environment()
     document = {
         "made by": "tools/record_visualization.py",
         **versions(mx),
