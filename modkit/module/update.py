@@ -20,6 +20,7 @@ from modkit.module.steps_per_call import Sums
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import accepted, take_over
 from modkit.ops.stype import ROWS
+from modkit.optimizer.update_rules import TreeRule
 from modkit.signals import DeferredSignals
 from modkit.step.bound import Batch, Pass, Update
 from modkit.step.shards import DistributedRule
@@ -96,7 +97,11 @@ def _inputs_of(group: Any, batches: Sequence[Any], count: int) -> list[dict[str,
     return found
 
 
-def updating(module: Any) -> tuple[Any, tuple[str, ...], tuple[Any, ...], Any]:
+_Rule = TreeRule | DistributedRule | None
+_Indices = tuple[str, ...] | tuple[int, ...]
+
+
+def updating(module: Any) -> tuple[Any, tuple[str, ...], _Indices, _Rule]:
     """The update of a module's batch at present.
 
     Returns:
