@@ -15,6 +15,7 @@ _set = _signal.signal  # consumed by ``deque(map(...))``: in C, without bytecode
 _USUAL = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGBREAK")
 _NUMBERS = tuple(int(getattr(signal, name)) for name in _USUAL if hasattr(signal, name))
 _MAIN = threading.main_thread().ident
+_RAISES = _signal.default_int_handler
 
 
 class Installed(NamedTuple):
@@ -23,9 +24,10 @@ class Installed(NamedTuple):
     all: tuple[Any, ...]
     numbers: tuple[int, ...]
     handlers: tuple[Any, ...]
+    only_raise: bool
 
 
-_latest = Installed((), (), ())
+_latest = Installed((), (), (), only_raise=False)
 _deferring = False
 """Whether the main thread is in a block; a block within that defers nothing of its own."""
 
@@ -49,7 +51,8 @@ class DeferredSignals:
         present = tuple(map(_signal.getsignal, _NUMBERS))
         if present != _latest.all:
             own = [(n, h) for n, h in zip(_NUMBERS, present, strict=True) if callable(h)]
-            _latest = Installed(present, tuple(n for n, _ in own), tuple(h for _, h in own))
+            numbers, handlers = tuple(n for n, _ in own), tuple(h for _, h in own)
+            _latest = Installed(present, numbers, handlers, set(handlers) <= {_RAISES})
         installed = _latest
         try:
             deque(map(_set, installed.numbers, [self._record] * len(installed.numbers)), maxlen=0)
@@ -86,3 +89,17 @@ class DeferredSignals:
 
     def _record(self, number: int, frame: Any) -> None:
         self._caught.append((number, frame))
+
+
+class DeferredReads(DeferredSignals):
+    """A block that no handler interrupts which may read arrays.
+
+    Python's own handler of Ctrl-C may: it raises, and reads nothing.
+    """
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        self._installed = None
+        if tuple(map(_signal.getsignal, _NUMBERS)) != _latest.all or not _latest.only_raise:
+            super().__enter__()

@@ -74,7 +74,7 @@ from modkit.monitor import Monitor
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import accepted, x64_for
 from modkit.ops.registry import dtype_name
-from modkit.signals import DeferredSignals
+from modkit.signals import DeferredReads
 from modkit.step.bound import Pass, Update
 from modkit.symbol import Symbol
 from modkit.symbol.precision import compute_type
@@ -693,7 +693,7 @@ class Module(BaseModule):
         # Else a read in another thread, or by a signal handler, runs the pass without the update.
         with group.store.lock:
             if fuses and one_pass is not None:
-                with DeferredSignals():
+                with DeferredReads():
                     if one_pass.can_update():
                         states = states_of(self, updater, names, indices)
                         group.store.adopt(names, states, self._shards)

@@ -21,7 +21,7 @@ from modkit.ndarray import NDArray
 from modkit.ndarray.storage import accepted, take_over
 from modkit.ops.stype import ROWS
 from modkit.optimizer.update_rules import TreeRule
-from modkit.signals import DeferredSignals
+from modkit.signals import DeferredReads, DeferredSignals
 from modkit.step.bound import Batch, Pass, Update
 from modkit.step.shards import DistributedRule
 
@@ -51,7 +51,7 @@ def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Su
         bound.require_heads([])
     keys, tables = map(bound.draw, itertools.repeat(rule)), map(hyper, itertools.repeat(indices))
     store = group.store
-    with store.lock, DeferredSignals():  # as in `Module.update`
+    with store.lock, DeferredReads():  # as in `Module.update`
         store.adopt(names, states_of(module, updater, names, indices), module._shards)
         *queued, last = map(Batch, arrays, keys, tables)
         update = Update(names, rule, last.hyper, queued)

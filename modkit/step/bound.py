@@ -16,7 +16,7 @@ from modkit.ndarray.ndarray import NDArray
 from modkit.ndarray.storage import AnyCell, Cell, LateCell, needs_x64, under_way, x64_scope
 from modkit.ops.custom import CallbackError
 from modkit.ops.sparse_values import plain, plain_parts
-from modkit.signals import DeferredSignals
+from modkit.signals import DeferredReads, DeferredSignals
 from modkit.step.across_workers import AcrossWorkers
 from modkit.step.fused import Metric, StepPlan, step_program, steps_program
 from modkit.step.node_taps import take_taps
@@ -150,7 +150,7 @@ class Bound:
         """Begin a pass over the present values; its results are computed when they are read."""
         with self.lock:
             # A handler that reads an output here would run the pass before all cells wait for it.
-            with DeferredSignals():
+            with DeferredReads():
                 self.last = Pass(self, train)
             if self.eager and self.last.writes_aux:
                 self.last.run()
@@ -216,7 +216,7 @@ class Bound:
                 if not self.wrt:
                     return
                 self.last = Pass(self, self.last.train, repeats=self.last)
-            with DeferredSignals():
+            with DeferredReads():
                 self.last.want_gradients(heads)
             if self.eager:
                 self.last.run()
@@ -423,7 +423,7 @@ class Pass:
             The metric's sums; a list of them, one a batch, if some were queued. ``None`` if the
             pass has run.
         """
-        with self.bound.guard, DeferredSignals():  # a handler may read what is being computed
+        with self.bound.guard:
             store = self.bound.store
             try:
                 if (
@@ -431,8 +431,10 @@ class Pass:
                     and self.update is not None
                     and store.work.get("params") is self
                 ):
-                    return self._run_step(store, self.update, metric, tuple(labels))
-                self._run_without_update()
+                    with DeferredSignals():
+                        return self._run_step(store, self.update, metric, tuple(labels))
+                with DeferredReads():  # of what is being computed
+                    self._run_without_update()
                 return None
             except Exception as error:
                 if metric is None or isinstance(error, CallbackError):  # it is not the metric's
@@ -455,7 +457,7 @@ class Pass:
 
         ``None`` if the pass has run: a signal handler has read an output.
         """
-        with self.bound.guard, DeferredSignals():
+        with self.bound.guard, DeferredReads():
             inputs = (self.shared, self.local, self.aux, self.key_data)
             if self.settled:
                 return None
