@@ -64,7 +64,7 @@ from modkit.module.split_batch import groups_of, names_of
 from modkit.module.training_state import load_state, state_of
 from modkit.module.typing import GradReq, InputShapes, OutGrads
 from modkit.module.update import (
-    states_of,
+    join_update,
     sums_of_own_store,
     train_on,
     update_unfused,
@@ -74,8 +74,7 @@ from modkit.monitor import Monitor
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import accepted, x64_for
 from modkit.ops.registry import dtype_name
-from modkit.signals import DeferredReads
-from modkit.step.bound import Pass, Update
+from modkit.step.bound import Pass
 from modkit.symbol import Symbol
 from modkit.symbol.precision import compute_type
 from modkit.symbol.stypes import storage_types
@@ -684,24 +683,15 @@ class Module(BaseModule):
         """
         if not (self.binded and self.params_initialized and self.optimizer_initialized):
             self._need("update()", params=True, optimizer=True)
-        updater, names, indices, rule = updating(self)
+        updater, names, indices, rule = request = updating(self)
         self._copies = None
         group = self._exec_group
         one_pass = group.binding.bounds[0].last
         fuses = rule is not None and group.binding.one_program
         sums = sums_of_own_store(self, names)
-        # Else a read in another thread, or by a signal handler, runs the pass without the update.
-        with group.store.lock:
-            if fuses and one_pass is not None:
-                with DeferredReads():
-                    if one_pass.can_update():
-                        states = states_of(self, updater, names, indices)
-                        group.store.adopt(names, states, self._shards)
-                        one_pass.join(Update(names, rule, updater.optimizer.hyper(indices)))
-                        self._step = one_pass
-                        if not self._step_waits:
-                            one_pass.run()
-                        return
+        with group.store.lock:  # else a read in another thread runs the pass without the update
+            if fuses and one_pass is not None and join_update(self, one_pass, request):
+                return
             update_unfused(self, updater, names, indices, sums)
 
     def _abandon_batch(self) -> None:

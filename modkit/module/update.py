@@ -29,6 +29,10 @@ CALLS = ("forward", "backward", "forward_backward", "update", "update_metric")
 """The methods that `fit` calls for a batch where `train_on` does not run it."""
 _calls_of = operator.attrgetter(*CALLS)
 
+Indices = tuple[str, ...] | tuple[int, ...]
+Requested = tuple[Any, tuple[str, ...], Indices, TreeRule | DistributedRule | None]
+"""The result of `updating`. A NamedTuple takes one more call in every batch."""
+
 
 def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Sums | None:
     """`BaseModule._train_on` of a Module: a pass with its update and metric, run at once."""
@@ -57,6 +61,27 @@ def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Su
         update = Update(names, rule, last.hyper, queued)
         sums = Pass.of_step(bound, store, last, update).run(metric, label_names)
     return sums if queued else [sums], len(module._context) > 1
+
+
+def join_update(module: Any, one_pass: Pass, request: Requested) -> bool:
+    """Fuse an update into a pass of the last batch; false where it cannot be.
+
+    Args:
+        module: the module, whose store's lock is held.
+        one_pass: the pass.
+        request: what `updating` has returned.
+    """
+    updater, names, indices, rule = request
+    store = module._exec_group.store
+    with DeferredReads():  # else a signal handler runs the pass without the update
+        if not one_pass.can_update():
+            return False
+        store.adopt(names, states_of(module, updater, names, indices), module._shards)
+        one_pass.join(Update(names, rule, updater.optimizer.hyper(indices)))
+        module._step = one_pass
+        if not module._step_waits:
+            one_pass.run()
+        return True
 
 
 def _inputs_of(group: Any, batches: Sequence[Any], count: int) -> list[dict[str, Any]] | None:
@@ -97,11 +122,7 @@ def _inputs_of(group: Any, batches: Sequence[Any], count: int) -> list[dict[str,
     return found
 
 
-_Rule = TreeRule | DistributedRule | None
-_Indices = tuple[str, ...] | tuple[int, ...]
-
-
-def updating(module: Any) -> tuple[Any, tuple[str, ...], _Indices, _Rule]:
+def updating(module: Any) -> Requested:
     """The update of a module's batch at present.
 
     Returns:
