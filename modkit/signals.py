@@ -92,9 +92,9 @@ class DeferredSignals:
 
 
 class DeferredReads(DeferredSignals):
-    """A block that no handler interrupts which may read arrays.
+    """A block that defers handlers which may read arrays.
 
-    Python's own handler of Ctrl-C may: it raises, and reads nothing.
+    Python's own handler of Ctrl-C reads none: where no other is installed, nothing is deferred.
     """
 
     __slots__ = ()

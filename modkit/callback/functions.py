@@ -77,7 +77,7 @@ def module_checkpoint(
     return every_epochs(period, save, "module_checkpoint", prefix)
 
 
-def every_epochs(period: int, save: Callable[..., None], *checked: Any) -> EpochEnd:
+def every_epochs(period: int, save: Callable[..., None], *checked: Prefix) -> EpochEnd:
     """An epoch callback that calls ``save(number of epochs, symbol, arguments, states)``.
 
     Args:

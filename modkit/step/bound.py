@@ -458,12 +458,12 @@ class Pass:
         ``None`` if the pass has run: a signal handler has read an output.
         """
         with self.bound.guard, DeferredReads():
-            inputs = (self.shared, self.local, self.aux, self.key_data)
             if self.settled:
                 return None
             try:
                 programs: Any = self.bound.programs(False)  # of one device's graph: `can_score`
                 program = programs.scored(metric, tuple(labels))
+                inputs = (self.shared, self.local, self.aux, self.key_data)
                 *made, sums = self._timed("forward", program, *inputs)
             except CallbackError:
                 self.give_up()

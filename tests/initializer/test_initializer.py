@@ -141,6 +141,15 @@ def test_random_values_are_drawn_where_they_stay(how, monkeypatch):
     np.testing.assert_array_equal(array.asnumpy(), expected)
 
 
+def test_too_little_memory_for_random_values_is_a_memory_error(monkeypatch):
+    def refuse(*_):
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(init.values.mmap, "mmap", refuse)
+    with pytest.raises(MemoryError, match=r"no room for 1400000 bytes, float32 of shape \(70000"):
+        init.Uniform(0.1)(InitDesc("fc_weight"), nd.empty((70_000, 5)))
+
+
 def test_a_variable_of_the_tape_is_not_initialized():
     array = nd.ones((2, 2))
     array.attach_grad()

@@ -38,10 +38,15 @@ def _check_broadcast(name: str, lhs: Any, rhs: Any) -> None:
     try:
         jnp.broadcast_shapes(lhs.shape, rhs.shape)
     except ValueError as error:
-        raise ShapeError(
-            f"{name}: got shapes {lhs.shape} and {rhs.shape}, expected sizes that agree, "
-            "counted from the last, or are 1"
-        ) from error
+        raise _apart(name, lhs.shape, rhs.shape) from error
+
+
+def _apart(name: str, lhs: Sizes, rhs: Sizes) -> ShapeError:
+    """The error of shapes that do not broadcast."""
+    return ShapeError(
+        f"{name}: got shapes {lhs} and {rhs}, expected sizes that agree, counted from the last, "
+        "or are 1"
+    )
 
 
 def _broadcast_partial(
@@ -55,10 +60,7 @@ def _broadcast_partial(
     longer, shorter = sorted((lhs, rhs), key=len, reverse=True)
     pairs = list(zip(longer, ones + shorter, strict=True))
     if any(a and b and a != b and 1 not in (a, b) for a, b in pairs):
-        raise ShapeError(
-            f"{name}: got shapes {lhs} and {rhs}, expected sizes that agree, counted from the "
-            "last, or are 1"
-        )
+        raise _apart(name, lhs, rhs)
     made = tuple(a and b and (a if b == 1 else b) for a, b in pairs)
     return [lhs, rhs], [merge(name, made, outs[0])]
 
