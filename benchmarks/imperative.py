@@ -1,14 +1,16 @@
-"""Imperative calls and whole programs: modkit, and MXNet if available.
+"""Imperative calls and whole programs: modkit, and MXNet and PyTorch if available.
 
     MODKIT_REFERENCE=/path/to/mxnet's/python python -m benchmarks.imperative
-    MODKIT_REFERENCE=/path/to/mxnet's/python python -m benchmarks.imperative --rounds 9 --quick
+    MODKIT_TORCH=/path/to/pytorch's/python python -m benchmarks.imperative --rounds 9 --quick
 
-Calls are medians of rounds in turn, in two processes that stay; programs are processes from start
-to end, imports included, in turn. Memory is the growth by 1,000 new shapes.
+Calls are medians of rounds in turn, in a process of each library; programs are processes from
+start to end, imports included, in turn. Memory is the growth by 1,000 new shapes. PyTorch has no
+Module and none of the metrics: their rows are blank for it.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import statistics
 import subprocess
@@ -16,20 +18,24 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.imperative_work import NEW, PROGRAMS
+from benchmarks.imperative_protocol import NEW
+from benchmarks.imperative_work import PROGRAMS
 from benchmarks.imperative_work import calls as table
 from benchmarks.measure import save
 from benchmarks.turns import command, pythons
 
-WORK = Path(__file__).with_name("imperative_work.py")
+HERE = Path(__file__).parent
+WORK = {"modkit": "imperative_work.py", "mxnet": "imperative_work.py"}
+WORK["torch"] = "imperative_torch.py"
 MANY, FEW = 200, 10
+NONE = float("nan")  # a library has no such call or program
 
 
 def _command(python: str, package: str, *what: str) -> dict[str, Any]:
-    root = str(WORK.parent.parent)
-    environment = {**os.environ, "PYTHONPATH": root, "PYTHONWARNINGS": "ignore"}
+    environment = {**os.environ, "PYTHONPATH": str(HERE.parent), "PYTHONWARNINGS": "ignore"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # installed packages have bytecode
-    return {"args": [python, str(WORK), package, *what], "env": environment, "text": True}
+    args = [python, str(HERE / WORK[package]), package, *what]
+    return {"args": args, "env": environment, "text": True}
 
 
 class Worker:
@@ -40,17 +46,17 @@ class Worker:
             **_command(python, package, "calls"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
 
-    def us(self, number: int, count: int) -> float:
-        """Microseconds of a call."""
+    def us(self, title: str, count: int) -> float:
+        """Microseconds of a call, NaN if the library has none of this title."""
         sent, answers = self._process.stdin, self._process.stdout
         if sent is None or answers is None:
             raise RuntimeError("the worker has no pipes")
-        sent.write(f"{number} {count}\n")
+        sent.write(f"{title}\t{count}\n")
         sent.flush()
         line = answers.readline()
         if not line:
             raise RuntimeError("the worker process ended; see its error output above")
-        return float(line) / count * 1e6
+        return NONE if line == "none\n" else float(line) / count * 1e6
 
     def close(self) -> None:
         """End the process."""
@@ -61,12 +67,12 @@ def calls(pythons: dict[str, str], rounds: int) -> list[dict[str, Any]]:
     """Microseconds of each call for each library."""
     workers = {package: Worker(python, package) for package, python in pythons.items()}
     rows = []
-    for number, title in enumerate(table()):
+    for title in table():
         count = FEW if title == NEW else MANY
         found: dict[str, list[float]] = {package: [] for package in workers}
         for _ in range(rounds + 1):  # the first compiles
             for package, worker in workers.items():
-                found[package].append(worker.us(number, count))
+                found[package].append(worker.us(title, count))
         rows.append(_row(title, "us", found))
     for worker in workers.values():
         worker.close()
@@ -82,8 +88,9 @@ def programs(pythons: dict[str, str], rounds: int) -> list[dict[str, Any]]:
             for package, python in pythons.items():
                 started = time.perf_counter()
                 command = _command(python, package, "program", name)
-                subprocess.run(**command, check=True, capture_output=True)
-                found[package].append(time.perf_counter() - started)
+                done = subprocess.run(**command, check=True, capture_output=True)
+                elapsed_s = time.perf_counter() - started
+                found[package].append(NONE if done.stdout == "none\n" else elapsed_s)
         rows.append(_row(name, "s", found))
     return rows
 
@@ -99,15 +106,23 @@ def memory(pythons: dict[str, str]) -> list[dict[str, Any]]:
 
 
 def _row(what: str, unit: str, found: dict[str, list[float]]) -> dict[str, Any]:
+    """A row: the median of each library, and medians of each peer's values over modkit's."""
     times = {package: values[1:] for package, values in found.items()}
     row: dict[str, Any] = {"what": what, "unit": unit}
-    row |= {package: statistics.median(values) for package, values in times.items()}
-    if len(times) == 2:
-        ours, peer = times.values()
-        row["ratio"] = statistics.median(b / a for a, b in zip(ours, peer, strict=True) if a)
-    words = (f"{v:.3g}" if isinstance(v, float) else str(v) for v in row.values())
+    row |= {package: _median(values) for package, values in times.items()}
+    ours = times.pop("modkit")
+    for package, theirs in times.items():
+        ratios = [b / a for a, b in zip(ours, theirs, strict=True) if a]
+        row[f"{package} / modkit"] = _median(ratios)
+    words = (f"{v:.3g}" if isinstance(v, float) else str(v or "-") for v in row.values())
     print("  ".join(words), flush=True)
     return row
+
+
+def _median(values: list[float]) -> float | None:
+    """The median, None of a library that has no such call or program."""
+    middle = statistics.median(values)
+    return None if math.isnan(middle) else middle
 
 
 def main() -> None:
@@ -116,10 +131,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--quick", action="store_true", help="calls only; nothing is saved")
     args = parser.parse_args()
-    print("what, unit, modkit, mxnet, mxnet / modkit")
-    rows = calls(pythons(), args.rounds)
+    libraries = pythons("torch")
+    ratios = [f"{package} / modkit" for package in libraries if package != "modkit"]
+    print(", ".join(["what", "unit", *libraries, *ratios]))
+    rows = calls(libraries, args.rounds)
     if not args.quick:
-        rows += programs(pythons(), max(1, args.rounds // 3)) + memory(pythons())
+        rows += programs(libraries, max(1, args.rounds // 3)) + memory(libraries)
         save("imperative", rows)
 
 

@@ -1,7 +1,7 @@
 """Imperative calls and programs, run by `benchmarks.imperative` in modkit's Python or in MXNet's.
 
-``imperative_work.py modkit calls`` reads lines "number count"; ``mxnet program kmeans`` runs one
-program; ``modkit memory 1000`` prints the MB by which 1,000 new shapes grow the process.
+``imperative_work.py modkit calls`` serves calls; ``mxnet program kmeans`` runs one program;
+``modkit memory 1000`` prints the MB by which 1,000 new shapes grow the process.
 """
 
 from __future__ import annotations
@@ -9,15 +9,13 @@ from __future__ import annotations
 import importlib
 import itertools
 import sys
-import time
-from pathlib import Path
 
 import numpy as np
 
+from benchmarks.imperative_protocol import NEW, answer
+
 mx = importlib.import_module(sys.argv[1] if __name__ == "__main__" else "modkit")
 nd = mx.nd
-
-NEW = "five calls with a new shape"
 
 
 def uniform(*shape, seed=0):
@@ -233,37 +231,16 @@ PROGRAMS = {
 }
 
 
-def resident_mb():
-    """Memory of this process."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
+def new_shape(rows, columns):
+    """Three calls on an array of this shape."""
+    return (nd.ones((rows, columns)) * 2).sum(axis=1).asnumpy()
 
 
-def memory(count):
-    """MB by which ``count`` new shapes, of three calls each, grow the process."""
-    for n in range(1, 100):
-        (nd.ones((n, 2)) * 2).sum(axis=1).asnumpy()
-    before = resident_mb()
-    for n in range(count):
-        (nd.ones((n % 2500 + 1, 3 + n // 2500)) * 2).sum(axis=1).asnumpy()
-    return resident_mb() - before
-
-
-def serve():
-    """Run calls, given by number, and print the seconds of each line."""
-    table = list(calls().values())
-    for line in sys.stdin:
-        number, count = map(int, line.split())
-        started = time.perf_counter()
-        for _ in range(count):
-            table[number]()
-        nd.waitall()
-        print(time.perf_counter() - started, flush=True)
+def first(program):
+    """A function that runs a program and gives the first number of its array."""
+    return lambda: program().asnumpy().ravel()[0]
 
 
 if __name__ == "__main__":
-    if sys.argv[2] == "calls":
-        serve()
-    elif sys.argv[2] == "memory":
-        print(memory(int(sys.argv[3])))
-    else:
-        print(float(PROGRAMS[sys.argv[3]]().asnumpy().ravel()[0]))
+    programs = {name: first(program) for name, program in PROGRAMS.items()}
+    answer(sys.argv[2:], calls, programs, new_shape, nd.waitall)

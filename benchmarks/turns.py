@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.peers import PEERS
+
 ROOT = Path(__file__).parents[1]
 DISTURBED = 0.1  # of a core, on average
 ATTEMPTS = 4
@@ -31,10 +33,15 @@ def command(name: str, doc: str | None) -> argparse.ArgumentParser:
     )
 
 
-def pythons() -> dict[str, str]:
-    """The interpreter of each library: this one; MXNet's where ``MODKIT_REFERENCE`` names it."""
-    reference = os.environ.get("MODKIT_REFERENCE")
-    return {"modkit": sys.executable, **({"mxnet": reference} if reference else {})}
+def pythons(*others: str) -> dict[str, str]:
+    """The interpreter of each library: this one; MXNet's where ``MODKIT_REFERENCE`` names it.
+
+    Args:
+        others: names of peers in `benchmarks.peers` whose interpreters are wanted too, where
+            their variables name them.
+    """
+    named = {name: os.environ.get(PEERS[name].python) for name in ("mxnet", *others)}
+    return {"modkit": sys.executable, **{name: path for name, path in named.items() if path}}
 
 
 class LeftOut(Exception):
