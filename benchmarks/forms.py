@@ -97,8 +97,10 @@ def fsrcnn(network: Network) -> Symbol:
 
 
 def text_cnn(network: Network) -> Symbol:
-    """Convolutions over 3, 4 and 5 words of 300 numbers (Kim, 2014)."""
-    data, parts = mx.sym.Variable("data"), []
+    """Convolutions over 3, 4 and 5 words of 300 numbers, which are learnt (Kim, 2014)."""
+    words, parts = mx.sym.floor(mx.sym.abs(mx.sym.Variable("data")) * 1000), []
+    data = mx.sym.Embedding(mx.sym.clip(words, 0, 4999), input_dim=5000, output_dim=300)
+    data = mx.sym.expand_dims(data, 1)
     for words in (3, 4, 5):
         net = mx.sym.Convolution(data, kernel=(words, 300), num_filter=100)
         net = mx.sym.Activation(net, act_type="relu")
@@ -130,7 +132,7 @@ OWN = {
     "unet": (Network("U-Net 128x128, batch 2", "", (2, 1, 128, 128), 2, 5), unet),
     "vgg": (Network("VGG-11 32x32, batch 64", "", (64, 3, 32, 32), 10, 3), vgg),
     "fsrcnn": (Network("FSRCNN 32x32, batch 16", "", (16, 1, 32, 32), 2, 5), fsrcnn),
-    "text": (Network("text CNN 56 words, batch 50", "", (50, 1, 56, 300), 2, 5), text_cnn),
+    "text": (Network("text CNN 56 words, batch 50", "", (50, 56), 2, 5), text_cnn),
     "c3d": (Network("C3D 8x56x56, batch 4", "", (4, 3, 8, 56, 56), 10, 5), c3d),
     "alexnet": (Network("AlexNet 224x224, batch 16", "", (16, 3, 224, 224), 10, 3), alexnet),
     **ROWS,
