@@ -16,7 +16,7 @@ from modkit.compile.memo import made_once
 from modkit.step.bound import Pass
 from modkit.step.node_taps import NodeInput, NodeWatch, take_taps, taps_for
 from modkit.step.placement import Spec, finished
-from modkit.step.programs import gradients
+from modkit.step.programs import INPUTS, gradients
 from modkit.symbol.lower import Lowered
 from modkit.symbol.node_call import NodeCall
 
@@ -92,8 +92,7 @@ def _program(
 
         return observe(lowered, wrt, run, heads)
 
-    kinds = ("shared", "local", "local", "plain", "local")
-    run = placement.compile(Spec(watched, kinds, "local"))
+    run = placement.compile(Spec(watched, (*INPUTS, "local"), "local"))
     return finished(run) if lowered.on_host else run
 
 
@@ -114,7 +113,7 @@ def _backward(lowered: Lowered, wrt: tuple[str, ...], run: Any, heads: Any) -> A
 
     (outputs, anchor), pullback = jax.vjp(forward, taps)
     zero = jnp.zeros_like(anchor)
-    grads = gradients(lambda heads: pullback((heads, zero)), outputs, heads, {})
+    grads = gradients(lambda heads: pullback((heads, zero))[0], outputs, heads, {})
     return take_taps(lowered, grads)
 
 

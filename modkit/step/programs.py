@@ -19,15 +19,19 @@ from modkit.ops.elementwise.arithmetic import convert, is_whole
 from modkit.ops.integer_gradients import moving, through, twin_type, untwinned, with_derivative
 from modkit.ops.sparse_values import Csr, Rows, named_rows, plain, plus
 from modkit.step.node_taps import NodeWatch, taps_for
-from modkit.step.placement import Placement, Spec, finished, pinned_to
+from modkit.step.placement import Kind, Placement, Spec, finished, pinned_to
 from modkit.step.residuals import Pullbacks, Residuals
 from modkit.symbol.lower import Lowered, Results
 from modkit.symbol.row_sparse import Lookups, joined_numbers, rows_read
 
 Arrays = Mapping[str, jax.Array]
 
+INPUTS: tuple[Kind, ...] = ("shared", "local", "local", "plain")
+"""Kinds of the inputs of every forward program: ``shared, local, aux, key_data``."""
+
 _PREDICTIONS = 1000
-"""By then compiling a program without the metric would have paid, for small networks."""
+"""The most predictions by a program with a metric. One without it saves more than its compilation
+takes by then, also for small networks."""
 
 
 class Programs:
@@ -154,8 +158,7 @@ class Programs:
         def forward(shared: Arrays, local: Arrays, aux: Arrays, key_data: Any) -> Any:
             return self.run({**shared, **local, **aux}, key_data)[:2]
 
-        kinds = ("shared", "local", "local", "plain")
-        return self._compile(forward, kinds, ("local", "local"))
+        return self._compile(forward, INPUTS, ("local", "local"))
 
     def _scored(self, metric: Any, labels: tuple[str, ...]) -> Callable[..., Any]:
         """``(shared, local, aux, key_data) -> (outputs, changed aux, sums of a metric)``.
@@ -169,8 +172,7 @@ class Programs:
             outputs, changed = self.run({**shared, **local, **aux}, key_data)[:2]
             return outputs, changed, metric([local[n] for n in labels], outputs)
 
-        kinds = ("shared", "local", "local", "plain")
-        self._latest_scored = program = self._compile(scored, kinds, ("local",) * 3)
+        self._latest_scored = program = self._compile(scored, INPUTS, ("local",) * 3)
         return program
 
     def predicting(self, args: Sequence[Any]) -> Callable[..., Any]:
@@ -201,8 +203,7 @@ class Programs:
             args = shared, local, aux, key_data
             return outputs, changed, self._pullbacks.residuals(pullback, args)
 
-        kinds = ("shared", "local", "local", "plain")
-        return self._compile(forward_kept, kinds, ("local",) * 3)
+        return self._compile(forward_kept, INPUTS, ("local",) * 3)
 
     @MadeOnceEach
     def watched(self) -> Callable[..., Any]:
@@ -222,8 +223,7 @@ class Programs:
             outputs, pullback, (changed, *seen) = self.differentiate(values, key_data, taps)
             return outputs, changed, pullback, tuple(seen)
 
-        kinds = ("shared", "local", "local", "plain")
-        return self._compile(watched, kinds, ("local",) * 4)
+        return self._compile(watched, INPUTS, ("local",) * 4)
 
     @MadeOnceEach
     def backward(self) -> Callable[..., Any]:
@@ -249,8 +249,7 @@ class Programs:
             grads = gradients(pullback, outputs, heads, old)
             return outputs, {**changed, **self._lowered.take_states(grads)}, grads
 
-        kinds = ("shared", "local", "local", "plain", "local", "local")
-        return self._compile(both, kinds, ("local",) * 3)
+        return self._compile(both, (*INPUTS, "local", "local"), ("local",) * 3)
 
 
 def _path(output: Any) -> Any:
@@ -267,7 +266,7 @@ def _pull(
     types: Arrays,
     heads: Any,
 ) -> Any:
-    """A pullback of outputs, of states, each its own cotangent, and of an anchor.
+    """Gradients by name: a pullback of outputs, of states, each its own cotangent, and an anchor.
 
     Args:
         pullback: that of JAX.
@@ -281,7 +280,7 @@ def _pull(
     by_rows = {n: replace(rows, rows=grads[n]) for n, rows in read.items()}
     by_rows |= {n: replace(rows, rows=rows.of(grads[n])) for n, rows in looked_up.items()}
     cut_off = {n: convert(grads[n], like.dtype) for n, like in types.items()}
-    return ({**grads, **cut_off, **by_rows},)
+    return {**grads, **cut_off, **by_rows}
 
 
 def gradients(pullback: Any, outputs: Any, heads: Any, old: Arrays) -> dict[str, jax.Array]:
@@ -290,7 +289,7 @@ def gradients(pullback: Any, outputs: Any, heads: Any, old: Arrays) -> dict[str,
         moving(jnp.ones_like(y) if h is None else convert(h, y.dtype).reshape(y.shape))
         for y, h in zip(outputs, heads or [None] * len(outputs), strict=True)
     ]
-    (grads,) = pullback(heads)
+    grads = pullback(heads)
     return {n: plus(old[n], g) if n in old else g for n, g in grads.items()}
 
 

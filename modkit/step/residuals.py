@@ -41,7 +41,6 @@ class Key(NamedTuple):
     digest: str
 
 
-@jax.tree_util.register_pytree_node_class
 class Residuals:
     """The arrays of a pullback.
 
@@ -53,14 +52,10 @@ class Residuals:
     def __init__(self, arrays: Sequence[Any], key: Key):
         self.arrays, self.key = arrays, key
 
-    def tree_flatten(self) -> tuple[Sequence[Any], Key]:
-        """For JAX."""
-        return self.arrays, self.key
 
-    @classmethod
-    def tree_unflatten(cls, key: Key, arrays: Sequence[Any]) -> Residuals:
-        """For JAX."""
-        return cls(arrays, key)
+jax.tree_util.register_pytree_node(
+    Residuals, lambda r: (r.arrays, r.key), lambda key, arrays: Residuals(arrays, key)
+)
 
 
 class Pullbacks:

@@ -81,9 +81,8 @@ class Shards:
                 keep = functools.partial(jnp.where, self._reached(grad))
                 new[n] = keep(new[n], own[n])
                 new_state[n] = jax.tree.map(keep, new_state[n], state[n])
-        own, state = new, new_state
-        gathered = {n: jax.lax.all_gather(own[n], self.axes) for n in params}
-        return {n: _joined(gathered[n], p.shape) for n, p in params.items()}, state
+        gathered = {n: jax.lax.all_gather(new[n], self.axes) for n in params}
+        return {n: _joined(gathered[n], p.shape) for n, p in params.items()}, new_state
 
     def _reached(self, grad: Rows) -> jax.Array:
         """Traced: which elements of this part are in rows of a gradient of any replica."""
