@@ -48,6 +48,13 @@ class Bound:
         store: the store of a module; ``None`` for an executor, whose cells belong to its user.
 
     Attributes:
+        wrt: names of the differentiated arguments.
+        adds: those whose gradients are added up.
+        last: the latest pass.
+        by_numpy: whether NumPy may run passes, while their shapes are new and their work small.
+        eager: whether a pass runs at once, as an own cell cannot wait for it.
+        own: the cells that are not slots of ``store``.
+        guard: the lock of passes, with the scope of 64-bit types where they are in the graph.
         lent: a weak reference to the graph as it was given; modules, executors and waiting passes
             hold it, see `Lowered.lend`.
         watched: whether passes keep what monitors show (`Pass.watched_values`): a graph that calls
@@ -78,10 +85,10 @@ class Bound:
         roots = (c.root for c in (*cells, *grads.values())) if store is None else ()
         stores = (store, *(r.store for r in roots if isinstance(r, Slot)))
         self.lock = next((s.lock for s in stores if s is not None), None) or fork.lock()
-        self.near = store is None and may_run(lowered, placement, (*cells, *grads.values()))
+        self.by_numpy = store is None and may_run(lowered, placement, (*cells, *grads.values()))
         home = placement.contexts[0]
         self.outputs: list[Cell] = [
-            LateCell.awaited(a, home) if self.near else Cell.promised(a) for a in out_avals
+            LateCell.awaited(a, home) if self.by_numpy else Cell.promised(a) for a in out_avals
         ]
         self.out_avals = list(out_avals)
         self.last: Pass | None = None
@@ -93,9 +100,9 @@ class Bound:
         self.own_wrt = tuple(n for n in self.wrt if n in self.own.grads)
         self.eager = not all(c.waits for c in (*self.own.aux.values(), *self.own.grads.values()))
         kinds = (*(c.aval.dtype for c in cells), *(a.dtype for a in out_avals))
-        self.has_x64 = has_x64 = lowered.needs_x64 or needs_x64(*kinds)
-        self.scope = x64_scope(has_x64)
-        self.guard = Guard(self.lock, self.scope) if has_x64 else self.lock
+        self.has_x64 = lowered.needs_x64 or needs_x64(*kinds)
+        self.scope = x64_scope(self.has_x64)
+        self.guard = Guard(self.lock, self.scope) if self.has_x64 else self.lock
         self.latest: tuple[Any, Any] = (None, None)  # what decides the latest program, and it
         self._table: Any = None
         self._given: np.ndarray | None = None
@@ -313,10 +320,10 @@ class Pass:
         self._lent = bound.lent()
         self.watched = bound.watched and repeats is None
         own, store = bound.own, bound.store
-        near = bound.near
+        by_numpy = bound.by_numpy
         self.local: Arrays = {}
         for name, cell in bound.local.items():
-            self.local[name] = cell.host_snapshot(self) if near else cell.snapshot(self)
+            self.local[name] = cell.host_snapshot(self) if by_numpy else cell.snapshot(self)
         self.shared: Arrays = {}
         self.aux: Arrays = {}
         if store is None:
@@ -328,7 +335,8 @@ class Pass:
             self.shared = {n: c.snapshot(self) for n, c in own.shared.items()}
         if own.aux:
             self.aux = {
-                n: c.host_snapshot(self) if near else c.snapshot(self) for n, c in own.aux.items()
+                n: c.host_snapshot(self) if by_numpy else c.snapshot(self)
+                for n, c in own.aux.items()
             }
         self.settled = False
         if self.repeated:
@@ -515,18 +523,18 @@ class Pass:
 
     def _run_one(self, kind: str, program: Callable[..., Any], *args: Any) -> Any:
         """Run a program: by NumPy while its signature is new and its work small, else by XLA."""
-        if not self.bound.near:
+        if not self.bound.by_numpy:
             return self._timed(kind, program, *args)
-        return self._timed(kind, self._run_near, program, args)
+        return self._timed(kind, self._run_by_numpy, program, args)
 
-    def _run_near(self, program: Callable[..., Any], args: Sequence[Any]) -> Any:
+    def _run_by_numpy(self, program: Callable[..., Any], args: Sequence[Any]) -> Any:
         made = run_on_host(program, args, self.bound.has_x64)
         return program(*self.placed(*args)) if made is None else made
 
     def placed(self, *args: Any) -> Sequence[Any]:
         """Arguments of a compiled program, on the device; those that cells hold stay there."""
         bound = self.bound
-        if not bound.near:
+        if not bound.by_numpy:
             return args
         device = bound.placement.device
         for cells, values in ((bound.local, self.local), (bound.aux, self.aux)):
