@@ -180,7 +180,7 @@ class Run:
         self._train, self.averaged = None, None
         self._started_s, self._first_batch = time.perf_counter(), self.batch
         if not goes_on:
-            self.read_ahead()  # no batch has been read ahead of the end of an epoch
+            self.restore_streams()  # no batch has been read ahead of the end of an epoch
             self.eval_metric.reset()
             self.call("on_epoch_begin")
 
@@ -239,8 +239,8 @@ class Run:
             "epoch_began": self._epoch_began,
         }  # fmt: skip
 
-    def read_ahead(self) -> None:
-        """Go on with the streams of the checkpoint, which has read one batch ahead."""
+    def restore_streams(self) -> None:
+        """Set the streams to those of the checkpoint, before which one batch was read ahead."""
         if self._ahead is not None:
             set_streams(self._ahead)
             self._ahead = None

@@ -40,7 +40,7 @@ from modkit.module.argument_checks import as_list, check_epochs, check_functions
 from modkit.module.data_checks import warn_of_repeats
 from modkit.module.optimizer_setup import kept_optimizer
 from modkit.module.parameters import InitArguments, Params, averaged, check_given
-from modkit.module.steps_per_call import Chunks, Sums, in_step, steps_at_once
+from modkit.module.steps_per_call import Chunks, Sums, steps_at_once, while_all_have
 from modkit.module.typing import (
     Data,
     Functions,
@@ -451,7 +451,7 @@ class BaseModule:
             for epoch in run.epochs():
                 known |= {"epoch": epoch, "tic": time.time(), "eval_metric": metric}
                 began_s = time.perf_counter()  # the clock of ``tic`` may be set meanwhile
-                batches = Chunks(in_step(source, run), at_once, run)
+                batches = Chunks(while_all_have(source, run), at_once, run)
                 self._train_epoch(run, batches, batch_ends, monitor, sparse_row_id_fn, known)
                 if not run.last_batch:  # stopped within the epoch
                     source.reset()
@@ -503,6 +503,7 @@ class BaseModule:
                     "data_batch": batch, "nbatch": nbatch, "end_of_batch": following is None,
                     "next_data_batch": batch if following is None else following,
                 }  # fmt: skip
+                # Not `_call` and `_param`: three calls less in every batch.
                 param = BatchEndParam(run.epoch, nbatch, metric, dict(known))
                 for callback in batch_ends:
                     callback(param)
@@ -576,7 +577,7 @@ class BaseModule:
         return self.data_names, list(getattr(self, "label_names", []))
 
     def _bound_order(self) -> tuple[list[str], list[str]]:
-        """The same, in the order of a batch."""
+        """Names of the data inputs and of the labels, in the order of a batch's arrays."""
         return self._names()
 
     def _average_states(self) -> None:
@@ -955,6 +956,7 @@ def overrides(module: BaseModule, kind: type[BaseModule], *names: str) -> bool:
 
 
 def _param(epoch: int, nbatch: int, metric: Any, known: Mapping[str, Any]) -> BatchEndParam:
+    """The argument of a batch's callbacks; ``known`` are the variables in ``locals``."""
     named = {**known, "epoch": epoch, "nbatch": nbatch, "eval_metric": metric}
     return BatchEndParam(epoch=epoch, nbatch=nbatch, eval_metric=metric, locals=named)
 

@@ -104,10 +104,15 @@ class DataParallelExecutorGroup(GroupInspection):
         compute_dtype: a 16-bit type to compute products in.
         apart: whether each context has parameters of its own, as loops expect that update every
             array of ``param_arrays``. The contexts of a Module share them.
+
+    Attributes:
+        trained: names of the parameters with gradients.
+        indices: their numbers in an updater, on the first context; other contexts' follow.
+        bound_apart: `Store.apart` at the latest bind; a pass binds anew where it has changed.
+        backed: True once gradients were requested.
     """
 
     backed = False
-    """True once gradients were computed."""
 
     def __init__(
         self,
@@ -143,7 +148,7 @@ class DataParallelExecutorGroup(GroupInspection):
         self.data_names = [d.name for d in data_shapes]
         self.grad_req = self._requests(grad_req)
         self.trained = tuple(n for n in self.param_names if self.grad_req[n] != "null")
-        self.places = tuple(self.param_names.index(n) * len(self.contexts) for n in self.trained)
+        self.indices = tuple(self.param_names.index(n) * len(self.contexts) for n in self.trained)
         groups = groups_of(group2ctxs, len(self.contexts))
         self._binder = Binder(
             symbol, self.contexts, groups, self.workload, self.param_names, self.grad_req,

@@ -20,6 +20,7 @@ from modkit.ndarray import NDArray
 from modkit.ndarray.sparse_views import dense_view
 from modkit.ndarray.storage import AnyCell, Cell
 from modkit.ops.stype import ROWS
+from modkit.step.bound import Bound
 from modkit.step.placement import Placement
 from modkit.step.store import Delegate, Store
 
@@ -212,12 +213,14 @@ class GroupInspection:
         for executor in self.execs:
             mon.install(executor)
 
-    def _face(self, index: int) -> Executor:
+    def _bound_of(self, index: int) -> tuple[Bound, bool]:
+        """The program that runs a context's slice, and whether it runs no other's."""
         bounds = self.binding.bounds
-        alone = len(bounds) > 1 or len(self.contexts) == 1
-        bound = bounds[index if len(bounds) > 1 else 0]
-        ctx, home = self.contexts[index], bound.placement
+        return bounds[index if len(bounds) > 1 else 0], len(bounds) == len(self.contexts)
 
+    def _face(self, index: int) -> Executor:
+        bound, alone = self._bound_of(index)
+        ctx, home = self.contexts[index], bound.placement
         places = self._binder.variable_contexts[index]
 
         def local(cell: AnyCell, place: Context) -> NDArray:
@@ -239,15 +242,10 @@ class GroupInspection:
     def _parameter(self, name: str, index: int) -> NDArray:
         """A parameter of one context."""
         place = self._binder.variable_contexts[index][name]
-        if self._binder.stypes.get(name) == ROWS:
-            return dense_view(self._parameter_cell(name, index), place)
-        return NDArray(self._parameter_cell(name, index), place)
-
-    def _parameter_cell(self, name: str, index: int) -> AnyCell:
-        bounds = self.binding.bounds
-        if len(bounds) > 1 or len(self.contexts) == 1:
-            return bounds[index if len(bounds) > 1 else 0].shared[name]
-        return self.store.part(self.store.params[name], index)
+        bound, alone = self._bound_of(index)
+        cell = bound.shared[name] if alone else self.store.part(self.store.params[name], index)
+        by_rows = self._binder.stypes.get(name) == ROWS
+        return dense_view(cell, place) if by_rows else NDArray(cell, place)
 
     def _gradient(self, name: str, index: int) -> NDArray:
         """A gradient of one context; of several, of whichever programs compute it at present."""
@@ -260,8 +258,7 @@ class GroupInspection:
 
     def _gradient_cell(self, name: str, index: int) -> tuple[AnyCell, Placement]:
         """A gradient's cell, which may have those of all contexts, and its placement."""
-        bounds = self.binding.bounds
-        bound = bounds[index if len(bounds) > 1 else 0]
+        bound, _ = self._bound_of(index)
         return bound.grads[name], bound.placement.at(name)
 
     @property

@@ -13,11 +13,7 @@ import numpy as np
 from modkit.checkpoint import Prefix, load_checkpoint, params_path, states_path
 from modkit.constructors import check_keywords
 from modkit.context import Context
-from modkit.errors import (
-    NotReadyError,
-    ParameterError,
-    ShapeError,
-)
+from modkit.errors import NotReadyError, ParameterError, ShapeError
 from modkit.files import MissingFileError, atomic_write, parse_file
 from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
@@ -33,12 +29,7 @@ from modkit.module.argument_checks import (
 )
 from modkit.module.base_module import BaseModule, overrides
 from modkit.module.data_batch import Shapes, as_batch, shapes_for
-from modkit.module.data_checks import (
-    check_labels,
-    check_shapes,
-    warn_of_columns,
-    warn_of_labels,
-)
+from modkit.module.data_checks import check_labels, check_shapes, warn_of_columns, warn_of_labels
 from modkit.module.executor_group import DataParallelExecutorGroup
 from modkit.module.optimizer_setup import (
     OptimizerSetup,
@@ -67,8 +58,8 @@ from modkit.module.update import (
     join_update,
     sums_of_own_store,
     train_on,
+    update_request,
     update_unfused,
-    updating,
 )
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray
@@ -683,7 +674,7 @@ class Module(BaseModule):
         """
         if not (self.binded and self.params_initialized and self.optimizer_initialized):
             self._need("update()", params=True, optimizer=True)
-        updater, names, indices, rule = request = updating(self)
+        updater, names, indices, rule = request = update_request(self)
         self._copies = None
         group = self._exec_group
         one_pass = group.binding.bounds[0].last

@@ -49,7 +49,7 @@ class Chunks:
         self.first = self.next()
         if self.first is None:
             raise ParameterError(f"fit: train_data has no batch{_reason(run)}")
-        run.read_ahead()
+        run.restore_streams()
 
     def trained(self, module: Any, eval_metric: Any) -> bool:
         """Train on the whole chunk at its first batch; add each batch to the metric in its turn.
@@ -99,7 +99,7 @@ def _reason(run: Run) -> str:
     return "; an iterator that was read to its end needs reset()"
 
 
-def in_step(batches: Iterable[Any], run: Run) -> Iterable[Any]:
+def while_all_have(batches: Iterable[Any], run: Run) -> Iterable[Any]:
     """The batches, for as long as every worker has one.
 
     An epoch ends for all workers when the first of them has no batch left. What others have left

@@ -126,7 +126,7 @@ def load_state(module: Any, updater: Any, state: Mapping[str, Any]) -> None:
                 _restore(store, store.grads[name], name, many)
     if state["kept"]:
         module.set_states([array(each, dtype=each.dtype) for each in state["kept"]])
-    keys = group.trained if module._update_on_kvstore else group.places
+    keys = group.trained if module._update_on_kvstore else group.indices
     named = {} if own else dict(zip(group.trained, keys, strict=True))
     _thaw(updater, state["updater"], named)
 

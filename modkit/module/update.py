@@ -30,8 +30,8 @@ CALLS = ("forward", "backward", "forward_backward", "update", "update_metric")
 _calls_of = operator.attrgetter(*CALLS)
 
 Indices = tuple[str, ...] | tuple[int, ...]
-Requested = tuple[Any, tuple[str, ...], Indices, TreeRule | DistributedRule | None]
-"""The result of `updating`. A NamedTuple takes one more call in every batch."""
+UpdateRequest = tuple[Any, tuple[str, ...], Indices, TreeRule | DistributedRule | None]
+"""The result of `update_request`. A NamedTuple takes one more call in every batch."""
 
 
 def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Sums | None:
@@ -39,7 +39,7 @@ def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Su
     own = _calls_of(type(module)) != module._calls or not vars(module).keys().isdisjoint(CALLS)
     if own or module._state_names:
         return None
-    group, (updater, names, indices, rule) = module._exec_group, updating(module)
+    group, (updater, names, indices, rule) = module._exec_group, update_request(module)
     label_names = group.binding.label_names
     metric = eval_metric.fused(label_names, group.output_names)
     arrays = rule and metric and _inputs_of(group, batches, len(module._data_names))
@@ -63,13 +63,13 @@ def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Su
     return sums if queued else [sums], len(module._context) > 1
 
 
-def join_update(module: Any, one_pass: Pass, request: Requested) -> bool:
+def join_update(module: Any, one_pass: Pass, request: UpdateRequest) -> bool:
     """Fuse an update into a pass of the last batch; false where it cannot be.
 
     Args:
         module: the module, whose store's lock is held.
         one_pass: the pass.
-        request: what `updating` has returned.
+        request: the result of `update_request`.
     """
     updater, names, indices, rule = request
     store = module._exec_group.store
@@ -122,8 +122,8 @@ def _inputs_of(group: Any, batches: Sequence[Any], count: int) -> list[dict[str,
     return found
 
 
-def updating(module: Any) -> Requested:
-    """The update of a module's batch at present.
+def update_request(module: Any) -> UpdateRequest:
+    """The update of a module's batch, with its present optimizer and settings.
 
     Returns:
         The updater; names of the parameters that it updates; the indices by which it knows them;
@@ -132,13 +132,13 @@ def updating(module: Any) -> Requested:
     group, kvstore, shards = module._exec_group, module._kvstore, module._shards
     if group.store.apart is not module._is_apart:
         _refuse_storage(module._is_apart)
-    names, places = group.trained, group.places
+    names, indices = group.trained, group.indices
     # Not `_present_updater`: a call less in every batch.
     updater = kvstore._updater if module._update_on_kvstore else module._updater
     frozen = getattr(updater, "optimizer", module._optimizer)._frozen
     if frozen:
         kept = [at for at, name in enumerate(names) if name not in frozen]
-        names, places = tuple(names[at] for at in kept), tuple(places[at] for at in kept)
+        names, indices = tuple(names[at] for at in kept), tuple(indices[at] for at in kept)
     # The updater's, which is another than ours once states with an optimizer were loaded.
     own_store = kvstore is None or isinstance(kvstore, KVStore)
     fuses = own_store and hasattr(updater, "optimizer") and not module._compression_params
@@ -148,8 +148,7 @@ def updating(module: Any) -> Requested:
         workers = None  # one worker runs the step of a single process, which donates
     if rule is not None and (workers is not None or shards is not None):
         rule = DistributedRule(rule, workers, shards)
-    indices = names if module._update_on_kvstore else places
-    return updater, names, indices, rule
+    return updater, names, names if module._update_on_kvstore else indices, rule
 
 
 def states_of(
