@@ -100,7 +100,7 @@ class Program(Kept):
         fn: the function, which is given to `jax.jit` when XLA is to run it.
         about: cache key parts of the function, for `describe`.
         name: name in progress lines.
-        where: the sharding of all arguments; NumPy arrays and arrays on the device then share one
+        sharding: of all arguments; NumPy arrays and arrays on the device then share one
             executable. Default: that of each argument.
         donated: the arguments whose buffers a run may take: results of the run before, as in
             training. Runs of large programs are then serialized: see `modkit.tuning.in_flight`.
@@ -111,20 +111,22 @@ class Program(Kept):
         fn: Callable[..., Any],
         about: Sequence[Any],
         name: str,
-        where: Any = None,
+        sharding: jax.sharding.Sharding | None = None,
         donated: tuple[int, ...] = (),
     ):
         super().__init__()
         self._fn, self._about, self._name = fn, about, name
-        self._where, self._donated = where, donated
-        self._place = _place if where is None else lambda leaf: (where, True)
+        self._sharding, self._donated = sharding, donated
+        self._place = _place if sharding is None else lambda leaf: (sharding, True)
         self._executables: dict[Any, Executable] = {}
         self._latest: Executable | None = None
         self._making = threading.RLock()
 
     @functools.cached_property
     def _jitted(self) -> Any:
-        placed = {} if self._where is None else {"in_shardings": self._where}
+        placed: dict[str, Any] = {}
+        if self._sharding is not None:
+            placed["in_shardings"] = self._sharding
         return jax.jit(self._fn, donate_argnums=self._donated, **placed)
 
     def __call__(self, *args: Any) -> Any:

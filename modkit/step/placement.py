@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import jax
 import numpy as np
-from jax.sharding import PartitionSpec
+from jax.sharding import PartitionSpec, Sharding
 
 from modkit.compile.program import Program
 from modkit.context import Context
@@ -64,7 +64,7 @@ class Placement:
     """
 
     model_parallel = False
-    sharding: Any = None
+    sharding: Sharding | None = None
 
     def __init__(self, contexts: Sequence[Context]):
         self.contexts = tuple(contexts)
@@ -173,15 +173,17 @@ def finished(run: Callable[..., Any]) -> Callable[..., Any]:
     return wait
 
 
-def compiled(mapped: Callable[..., Any], spec: Spec, home: Any, where: Any = None) -> Program:
+def compiled(
+    mapped: Callable[..., Any], spec: Spec, home: Any, sharding: Sharding | None = None
+) -> Program:
     """A `Program` of ``mapped``, which was made of ``spec`` for the placement ``home``.
 
-    ``where`` is the sharding of all arguments, NumPy arrays too; default that of each argument.
+    ``sharding`` is that of all arguments, NumPy arrays too; default that of each argument.
     """
     name = f"{spec.fn.__name__} of {spec.of}" if spec.of else spec.fn.__name__
     donated = tuple(spec.donate)
-    there = None if where is None else [d.id for d in where.device_set]
-    return Program(mapped, (home, spec.fn, donated, there), name, where, donated)
+    devices = None if sharding is None else [d.id for d in sharding.device_set]
+    return Program(mapped, (home, spec.fn, donated, devices), name, sharding, donated)
 
 
 def pinned_to(run: Callable[..., Any], device: Any) -> Callable[..., Any]:
