@@ -19,7 +19,14 @@ _RAISES = _signal.default_int_handler
 
 
 class Installed(NamedTuple):
-    """The handlers of all signals that may be deferred, and of those that Python code handles."""
+    """The handlers of signals at present.
+
+    Attributes:
+        all: of each signal in ``_NUMBERS``.
+        numbers: the signals among them whose handlers are written in Python.
+        handlers: these handlers.
+        only_raise: whether they are Python's own of Ctrl-C, which reads no arrays.
+    """
 
     all: tuple[Any, ...]
     numbers: tuple[int, ...]

@@ -357,11 +357,9 @@ def _on_device_of(label: jax.Array, pred: jax.Array) -> jax.Array:
     return label if others or label.devices() == {device} else jax.device_put(label, device)
 
 
-def _run(statistic: Statistic, label: Any, pred: Any) -> Any:
+@jax.jit(static_argnums=0)
+def _apply(statistic: Statistic, label: Any, pred: Any) -> Any:
     return pack(statistic(label, pred))
-
-
-_apply = jax.jit(_run, static_argnums=0)
 
 
 def lies_on_host(value: Any) -> bool:
