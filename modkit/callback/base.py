@@ -21,13 +21,13 @@ class Callback:
     """True for callbacks that change parameters, rates or the step: all workers need the same."""
 
     _sleeps_until = 0
-    """The batch of an epoch before which ``on_batch_end`` is called at the last one only."""
+    """Before this batch of an epoch, ``on_batch_end`` is called for the epoch's last batch only."""
 
     order = 0
     """Callbacks run by this number, then as they are listed: a checkpoint after all others."""
 
     _kept: tuple[str, ...] = ()
-    """Attributes that are the state."""
+    """Names of the attributes that `state_dict` returns."""
 
     every_worker = True
     """False for callbacks that write files or show something: they run in worker 0 only."""

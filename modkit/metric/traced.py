@@ -363,7 +363,7 @@ def _apply(statistic: Statistic, label: Any, pred: Any) -> Any:
 
 
 def lies_on_host(value: Any) -> bool:
-    """Whether an array is one of NumPy's own types that no device has, or numbers of Python."""
+    """Whether values are on no device: Python's numbers, or an array of a type of NumPy's own."""
     if isinstance(value, NDArray):
         return value._cell.is_on_host and value._cell.aval.dtype.kind in "biuf"
     return not isinstance(value, jax.Array) and np.asarray(value).dtype.kind in "biuf"

@@ -85,7 +85,7 @@ class UpdateRule:
         return self if self.elementwise else None
 
     def of_size(self, size: int) -> UpdateRule:
-        """The rule for parts of an array of ``size`` elements, which zeros follow."""
+        """The rule for parts of an array of ``size`` elements, which is padded with zeros."""
         return self
 
 

@@ -292,8 +292,8 @@ class Pass:
     Attributes:
         writes_aux: whether auxiliary states are results: in training, and where Python code writes
             them.
-        settled: whether it holds no arrays for its run: it has run, or has not read all of them
-            yet, as an interrupt in between leaves a pass that never runs.
+        settled: whether it holds no inputs: its forward pass has run or failed, or an interrupt
+            ended its construction.
         watched_values: outputs and inputs of nodes, if the graph is ``watched``.
         seen_gradients: gradients of these inputs, by `modkit.step.node_taps.NodeInput`.
 
