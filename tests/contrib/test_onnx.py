@@ -58,6 +58,13 @@ def bound(case):
     return inputs, params, [y.asnumpy() for y in executor.forward()]
 
 
+def opened(path):
+    """ONNX Runtime's session of a file, without its threads, which spin between calls."""
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = 1
+    return runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
 def assert_equal(got, expected):
     for result, value in zip(got, expected, strict=True):
         assert result.shape == value.shape
@@ -74,7 +81,7 @@ def test_operators(name, tmp_path):
             case.net, params, [a.shape for a in inputs.values()], onnx_file_path=path,
             dynamic=dynamic,
         )  # fmt: skip
-        session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        session = opened(path)
         made = session.run(None, inputs)
         assert [y.dtype for y in made] == [y.dtype for y in expected]
         assert_equal(made, expected)
@@ -139,7 +146,7 @@ def test_a_checkpoint_becomes_a_model_and_again_a_module(tmp_path):
         "output_tensor_data": [("softmax", (0, 3))],
     }
     images = np.random.RandomState(0).rand(5, 1, 8, 8).astype("float32")
-    session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    session = opened(path)
     (expected,) = session.run(None, {"data": images})
     net, args, auxs = mx.contrib.onnx.import_model(path)
     again = mx.mod.Module(net, data_names=["data"], label_names=None)
@@ -156,7 +163,7 @@ def test_labels_that_a_loss_reads_through_other_nodes_are_no_inputs(tmp_path):
     net = mx.sym.SoftmaxOutput(net, mx.sym.Reshape(label, shape=(-1,)), name="softmax")
     params = {"fc_weight": mx.nd.ones((6, 4)), "fc_bias": mx.nd.ones(6)}
     path = mx.onnx.export_model(net, params, [(2, 4)], onnx_file_path=str(tmp_path / "net.onnx"))
-    (found,) = runtime.InferenceSession(path).run(None, {"data": np.ones((2, 4), "float32")})
+    (found,) = opened(path).run(None, {"data": np.ones((2, 4), "float32")})
     np.testing.assert_allclose(found, np.full((4, 3), 1 / 3), rtol=1e-6)
 
 
@@ -269,7 +276,7 @@ def test_models_of_other_exporters(text, weights, tmp_path):
     onnx.save(model, path)
     ((name, declared, _),) = mx.contrib.onnx.get_model_metadata(path)["input_tensor_data"]
     x = random.randn(*(s or 3 for s in declared)).astype("float32")
-    session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    session = opened(path)
     expected = session.run(None, {name: x})
     net, args, auxs = mx.contrib.onnx.import_model(path)
     assert set(weights) <= set(args)
@@ -285,7 +292,7 @@ def test_forms_of_exporters(name, tmp_path):
     for key, array in form.weights.items():
         model.graph.initializer.append(onnx.numpy_helper.from_array(array, key))
     onnx.save(model, path)
-    session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    session = opened(path)
     expected = session.run(None, form.given)
     net, args, auxs = mx.contrib.onnx.import_model(path)
     assert net.list_outputs()[0] == f"{model.graph.output[0].name}_output"
@@ -377,7 +384,7 @@ def exported(net, params, shapes, tmp_path, **kwargs):
     path = mx.onnx.export_model(
         net, params, shapes, onnx_file_path=str(tmp_path / "net.onnx"), **kwargs
     )
-    return runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    return opened(path)
 
 
 @pytest.mark.parametrize("name", ["fc_flatten", "constant", "relu"])
@@ -571,7 +578,7 @@ def test_unusual_nodes(name, tmp_path):
     model, x = FEW[name]
     path = str(tmp_path / "model.onnx")
     onnx.save(model, path)
-    session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    session = opened(path)
     (expected,) = session.run(None, {"x": x})
     net, args, auxs = mx.contrib.onnx.import_model(path)
     executor = net.simple_bind(mx.cpu(), "null", type_dict={"x": x.dtype}, x=x.shape)
