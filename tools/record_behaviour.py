@@ -9,6 +9,7 @@ Each question is a function of the package, `mx`, whose answer JSON can hold. A 
 file, which needs no MXNet for that, asks the same questions of this project, and compares.
 """
 
+import collections
 import importlib
 import json
 import logging
@@ -854,7 +855,18 @@ def composition(mx):
         inner = mx.sym.FullyConnected(mx.sym.Variable("z"), num_hidden=2, name="inner")
         outer = mx.sym.FullyConnected(mx.sym.Variable("w"), num_hidden=3, name="outer")
         by_name = outer(w=inner, name="joined")
+    a, b = mx.sym.Variable("a"), mx.sym.Variable("b")
+    groups = [
+        mx.sym.Group([a, b]),
+        mx.sym.Group([a, mx.sym.dot(a, b, name="product")]),
+        outer.get_internals(),
+    ]
+    found = [net(**{net.list_arguments()[0]: mx.sym.Variable("new")}) for net in groups]
     return {
+        "of groups that begin with a variable": [
+            [net.list_arguments(), net.list_outputs()[:2]] for net in (*found, groups[0](a=b))
+        ],
+        "of a variable": refusal(a, a=b),
         "by_name": [by_name.list_arguments(), by_name.list_outputs()],
         "by_position": refusal(outer, inner),
         "unchanged": outer.list_arguments(),
@@ -2179,6 +2191,39 @@ def refused_word_vectors(mx):
 
 
 @question
+def embeddings_of_a_class_of_ones_own(mx):
+    """Word vectors read by the methods that a subclass has for it, also for a vocabulary."""
+    text = importlib.import_module(mx.__name__ + ".contrib.text")
+
+    class Mine(text.embedding._TokenEmbedding):
+        def __init__(self, path, vocabulary=None, **kwargs):
+            super().__init__(**kwargs)
+            self._load_embedding(path, " ", mx.nd.ones)
+            self._build_embedding_for_vocabulary(vocabulary)
+
+    counts = collections.Counter(["b", "q", "q"])
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "vectors.txt"
+        found.append(refusal(Mine, str(path)))
+        path.write_text("a 1 2\nb 3 4\nc 5 6\n")
+        found.append(refusal(Mine, str(path), 1))
+        for words in (
+            None,
+            text.vocab.Vocabulary(counts),
+            text.vocab.Vocabulary(counts, unknown_token="a", reserved_tokens=["c"]),
+        ):
+            mine = Mine(str(path), words)
+            found += [mine.token_to_idx, mine.idx_to_vec, mine.vec_len]
+            found += [mine.unknown_token, mine.reserved_tokens]
+            if words is not None:
+                found.append(text.embedding.CompositeEmbedding(words, [mine, mine]).idx_to_vec)
+                whole = Mine(str(path))
+                found.append(text.embedding.CompositeEmbedding(words, whole).idx_to_vec)
+    return found
+
+
+@question
 def refused_views_of_sparse_arrays(mx):
     """Sparse arrays have no views; an array that is copied to itself stays."""
     array = mx.nd.array([[0, 1], [2, 0]])
@@ -2214,6 +2259,20 @@ def attributes_by_keyword(mx):
         by_keyword = mx.sym.relu(x, name="a", __mood__="wild", lr_mult=5, __own__=1)
         by_both = mx.sym.relu(x, name="b", attr={"__mood__": "slow"}, __mood__="wild")
     return [by_keyword.list_attr(), by_both.list_attr()]
+
+
+@question
+def executors_without_requests(mx):
+    """``simple_bind`` takes None for no gradients; ``bind`` and modules refuse it."""
+    net = mx.sym.FullyConnected(mx.sym.Variable("x"), num_hidden=2, name="fc")
+    executor = net.simple_bind(mx.cpu(), None, x=(1, 2))
+    module = mx.mod.Module(net, ["x"], None)
+    return [
+        executor.grad_dict,
+        refusal(net.simple_bind, mx.cpu(), ["write"], x=(1, 2)) is not None,
+        refusal(net.bind, mx.cpu(), executor.arg_dict, grad_req=None) is not None,
+        refusal(module.bind, [("x", (1, 2))], grad_req=None),
+    ]
 
 
 @question

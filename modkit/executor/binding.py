@@ -39,10 +39,13 @@ def grad_requests(grad_req: GradReq, names: Sequence[str]) -> dict[str, str]:
         chosen = dict.fromkeys(names, grad_req)
     elif isinstance(grad_req, Mapping):
         chosen = {n: grad_req.get(n, "null") for n in names}
-    elif len(grad_req) == len(names):
+    elif isinstance(grad_req, list | tuple) and len(grad_req) == len(names):
         chosen = dict(zip(names, grad_req, strict=True))
     else:
-        raise ParameterError(f"grad_req: got {len(grad_req)} entries for {len(names)} arguments")
+        raise ParameterError(
+            f"grad_req: got {grad_req!r}, expected 'write', 'add' or 'null', a list of one for "
+            f"each of {len(names)} arguments, or a dictionary by name"
+        )
     for name, request in chosen.items():
         if request not in GRAD_REQS:
             raise ParameterError(
@@ -106,7 +109,7 @@ def bind(
 def simple_bind(
     symbol: Symbol,
     ctx: Context,
-    grad_req: GradReq = "write",
+    grad_req: GradReq | None = "write",
     type_dict: Mapping[str, Any] | None = None,
     stype_dict: Mapping[str, str] | None = None,
     group2ctx: Mapping[str, Context] | None = None,
@@ -120,7 +123,7 @@ def simple_bind(
     Args:
         symbol: the graph.
         ctx: the device.
-        grad_req: see `grad_requests`.
+        grad_req: see `grad_requests`; ``None`` is ``"null"``.
         type_dict: dtypes by argument name.
         stype_dict: storage types by argument name; default those of ``Variable(stype=...)``.
             A weight of which a csr array names the rows has a row-sparse gradient.
@@ -141,7 +144,7 @@ def simple_bind(
     """
     _check_context(ctx)
     stypes = {**storage_types(symbol.graph), **(stype_dict or {})}
-    requests = grad_requests(grad_req, symbol.list_arguments())
+    requests = grad_requests("null" if grad_req is None else grad_req, symbol.list_arguments())
     known = {*symbol.list_arguments(), *symbol.list_auxiliary_states()}
     for name, shape in kwargs.items():
         if name in known and not isinstance(shape, tuple | list):

@@ -241,10 +241,12 @@ class Symbol(Fluent):
             names = self.list_inputs()
             hint = f": net({names[0]}=...)" if names else "; this symbol has no variables"
             raise ParameterError(f"compose: name the variable that each symbol stands for{hint}")
+        if kwargs and head.is_variable and self.name is not None:
+            raise NameNotFoundError(f"compose: {head.name!r} is a variable; nothing enters it")
         replaced: dict[int, Entry] = {}
         for key, symbol in kwargs.items():
             found = [n for n in self.graph.inputs if n.name == key]
-            if not found or self._heads[0].node.is_variable:
+            if not found:
                 raise NameNotFoundError(
                     f"compose: no variable {key!r}.{nearest(key, self.list_inputs())} "
                     f"There are: {', '.join(self.list_inputs())}"

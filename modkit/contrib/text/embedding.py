@@ -52,14 +52,20 @@ class _TokenEmbedding(Vocabulary):
         self._idx_to_token = list(vocabulary.idx_to_token)
         self._token_to_idx = dict(vocabulary.token_to_idx)
 
-    def _load(
+    def _load_embedding(
         self,
-        path: Path,
+        pretrained_file_path: str | Path,
         elem_delim: str,
         init_unknown_vec: Vector,
-        encoding: str,
-        vocabulary: Vocabulary | None,
+        encoding: str = "utf8",
     ) -> None:
+        """Add the tokens of a file with their vectors: see `CustomEmbedding`.
+
+        Raises:
+            ParameterError: there is no such file.
+            VectorFileError: a line has no numbers, or more or fewer than the lines before.
+        """
+        path = Path(pretrained_file_path).expanduser()
         logging.info("Loading pre-trained token embedding vectors from %s", path)
         vectors: dict[str, list[float]] = {}
         unknown: list[float] | None = None
@@ -79,15 +85,33 @@ class _TokenEmbedding(Vocabulary):
         if not self._vec_len:
             raise VectorFileError(f"{path}: there is no vector of two or more numbers")
         first = init_unknown_vec(shape=self._vec_len) if unknown is None else array(unknown)
-        if vocabulary is None:
-            self._idx_to_token += [t for t in vectors if t not in self._token_to_idx]
-            self._token_to_idx = {t: i for i, t in enumerate(self._idx_to_token)}
-        else:
-            self._index(vocabulary)
+        self._idx_to_token += [t for t in vectors if t not in self._token_to_idx]
+        self._token_to_idx = {t: i for i, t in enumerate(self._idx_to_token)}
         row = first.asnumpy()
         rows = [vectors.get(token, row) for token in self._idx_to_token]
         rows[0] = row
         self._idx_to_vec = array(np.asarray(rows, np.float32))
+
+    def _build_embedding_for_vocabulary(self, vocabulary: Vocabulary | None) -> None:
+        """Replace the tokens by those of a vocabulary, where there is one.
+
+        Raises:
+            ParameterError: it is no `Vocabulary`.
+        """
+        if vocabulary is None:
+            return
+        self._idx_to_vec = array(self._rows_for(vocabulary))
+        self._index(vocabulary)
+
+    def _rows_for(self, vocabulary: Vocabulary) -> np.ndarray:
+        """Vectors for a vocabulary, whose token of index 0 has that of unknown tokens."""
+        if not isinstance(vocabulary, Vocabulary):
+            got = type(vocabulary).__name__
+            raise ParameterError(f"vocabulary: got {got}, expected a Vocabulary")
+        vectors = self._vectors().asnumpy()
+        rows = vectors[[self._token_to_idx.get(token, 0) for token in vocabulary.idx_to_token]]
+        rows[0] = vectors[0]
+        return rows
 
     def get_vecs_by_tokens(
         self, tokens: str | Sequence[str], lower_case_backup: bool = False
@@ -144,16 +168,19 @@ class _TokenEmbedding(Vocabulary):
 
 def _lines(path: Path, delimiter: str, encoding: str) -> Iterator[tuple[int, str, list[float]]]:
     """Line number, token and numbers; lines with a single number are skipped."""
-    for number, line in text_lines(path, encoding):
-        token, *rest = line.rstrip().split(delimiter)
-        if len(rest) <= 1:
-            if line.strip():
-                warn_caller(f"{path}: line {number}: no vector: skipped")
-            continue
-        try:
-            yield number, token, [float(each) for each in rest]
-        except ValueError as error:
-            raise VectorFileError(f"{path}: line {number}: {error}") from error
+    try:
+        for number, line in text_lines(path, encoding):
+            token, *rest = line.rstrip().split(delimiter)
+            if len(rest) <= 1:
+                if line.strip():
+                    warn_caller(f"{path}: line {number}: no vector: skipped")
+                continue
+            try:
+                yield number, token, [float(each) for each in rest]
+            except ValueError as error:
+                raise VectorFileError(f"{path}: line {number}: {error}") from error
+    except MissingFileError as error:
+        raise ParameterError(f"pretrained_file_path: {error}") from error
 
 
 class _Pretrained(_TokenEmbedding):
@@ -182,7 +209,8 @@ class _Pretrained(_TokenEmbedding):
                 f"{type(self).__name__}: {path} is missing: download it, and put it there"
             )
         super().__init__(**kwargs)
-        self._load(path, " ", init_unknown_vec, "utf8", vocabulary)
+        self._load_embedding(path, " ", init_unknown_vec)
+        self._build_embedding_for_vocabulary(vocabulary)
 
 
 class GloVe(_Pretrained):
@@ -261,11 +289,8 @@ class CustomEmbedding(_TokenEmbedding):
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
-        path = Path(pretrained_file_path).expanduser()
-        try:
-            self._load(path, elem_delim, init_unknown_vec, encoding, vocabulary)
-        except MissingFileError as error:
-            raise ParameterError(f"CustomEmbedding: pretrained_file_path: {error}") from error
+        self._load_embedding(pretrained_file_path, elem_delim, init_unknown_vec, encoding)
+        self._build_embedding_for_vocabulary(vocabulary)
 
 
 class CompositeEmbedding(_TokenEmbedding):
@@ -280,11 +305,6 @@ class CompositeEmbedding(_TokenEmbedding):
         super().__init__()
         if isinstance(token_embeddings, _TokenEmbedding):
             token_embeddings = [token_embeddings]
-        if not isinstance(vocabulary, Vocabulary):
-            got = type(vocabulary).__name__
-            raise ParameterError(
-                f"CompositeEmbedding: vocabulary: got {got}, expected a Vocabulary"
-            )
         many = isinstance(token_embeddings, list)
         for each in token_embeddings if many else [token_embeddings]:
             if not many or not isinstance(each, _TokenEmbedding):
@@ -292,9 +312,8 @@ class CompositeEmbedding(_TokenEmbedding):
                     f"CompositeEmbedding: token_embeddings: got {type(each).__name__}, expected a "
                     "token embedding or a list of them"
                 )
+        joined = np.concatenate([e._rows_for(vocabulary) for e in token_embeddings], axis=1)
         self._index(vocabulary)
-        parts = [e.get_vecs_by_tokens(self._idx_to_token).asnumpy() for e in token_embeddings]
-        joined = np.concatenate(parts, axis=1)
         self._vec_len, self._idx_to_vec = joined.shape[1], array(joined)
 
 
