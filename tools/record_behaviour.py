@@ -2334,6 +2334,119 @@ def partly_known_sizes(mx):
     return [*found, str(wide.infer_shape_partial(x=(0, 64, 0)))]
 
 
+@question
+def unequal_parts(mx):
+    """The first of so many parts are longer by 1, but ``mx.nd.split_v2`` wants equal ones."""
+    found = []
+    for size, count in ((7, 4), (5, 3), (6, 3), (9, 2)):
+        data = mx.nd.arange(size * 2).reshape((size, 2))
+        symbol = mx.sym.split_v2(mx.sym.Variable("a"), count)
+        executor = symbol.simple_bind(mx.cpu(), a=data.shape)
+        outputs = executor.forward(is_train=True, a=data)
+        executor.backward([output * (i + 1) for i, output in enumerate(outputs)])
+        found.append([symbol.infer_shape(a=data.shape)[1], outputs, executor.grad_dict["a"]])
+        found.append(mx.nd._internal._split_v2(data, indices=(), sections=count, axis=0))
+    data = mx.nd.ones((7, 2))
+    squeezed = mx.sym.split_v2(mx.sym.Variable("a"), 4, squeeze_axis=True)
+    return [
+        *found,
+        refusal(mx.nd.split_v2, data, 4),
+        refusal(data.split_v2, 4),
+        refusal(squeezed.infer_shape, a=(7, 2)),
+        squeezed.infer_shape(a=(4, 2))[1],
+    ]
+
+
+@question
+def names_of_arguments(mx):
+    """Functions by hand have names of their own, and those of random numbers positions."""
+    x, y = mx.nd.array([1, 2, 3]), mx.nd.zeros((2, 3))
+    row = x.reshape((1, 3))
+    grad = mx.nd.zeros((3,))
+    mx.contrib.autograd.mark_variables([x], [grad])
+    with mx.contrib.autograd.train_section():
+        z = x * x
+    mx.contrib.autograd.backward(outputs=[z], out_grads=[mx.nd.array([1, 2, 3])])
+    likes = {
+        "uniform": (2, 3),
+        "normal": (0, 1),
+        "gamma": (1, 2),
+        "exponential": (2,),
+        "poisson": (2,),
+        "negative_binomial": (2, 0.5),
+        "generalized_negative_binomial": (2, 0.5),
+    }
+    drawn = {}
+    for name, numbers in likes.items():
+        array = getattr(mx.nd.random, name + "_like")(y, *numbers)
+        symbol = getattr(mx.sym.random, name + "_like")(mx.sym.Variable("x"), *numbers)
+        drawn[name] = [array.shape, list(symbol.attr_dict().values())]
+    one = mx.nd.random.uniform_like(y, 2, 2)
+    return [
+        mx.nd.power(base=x, exp=2),
+        mx.nd.power(2, exp=x),
+        refusal(mx.nd.power, lhs=x, rhs=x),
+        row.broadcast_like(other=y),
+        mx.nd.broadcast_like(row, y, lhs_axes=(0,)),
+        mx.nd.broadcast_like(row, y, rhs_axes=(0,)),
+        grad,
+        drawn,
+        one,
+    ]
+
+
+@question
+def methods_for_arrays(mx):
+    """``inplace`` is for arrays; a symbol's method takes it, and writes its defaults down."""
+    a = mx.sym.Variable("a")
+    with mx.name.NameManager():
+        made = [
+            a.squeeze(),
+            a.squeeze(1),
+            a.squeeze(axis=(0, 1), inplace=True),
+            a.expand_dims(1, inplace=True),
+            a.flatten(True),
+            a.flatten(inplace=False, name="f"),
+            a.diag(),
+            a.diag(1, axis1=0, axis2=1),
+        ]
+    return [[symbol.list_outputs(), symbol.attr_dict()] for symbol in made]
+
+
+@question
+def checks_of_symbols(mx):
+    """Lists of values may be longer than the names, and expected ones shorter."""
+    tu = mx.test_utils
+    x, y = mx.sym.Variable("x"), mx.sym.Variable("y")
+    a, b = np.array([1.0, 2.0]), np.array([3.0, 5.0])
+    both, product = mx.sym.Group([x + y, x * y]), x * y
+    norm = mx.sym.BatchNorm(x, fix_gamma=False, name="n")
+    values = {"x": np.ones((2, 2)), "n_gamma": np.ones(2), "n_beta": np.zeros(2)}
+    states = [mx.nd.array([0, 1], dtype="float64"), mx.nd.array([1, 1], dtype="float64")]
+    wanted = [[[1, 0], [1, 0]]]
+    few = {"density": 1, "rsp_indices": np.array([1, 2]), "data_init": 2}
+    doubled = [
+        tu.rand_sparse_ndarray((4, 2), kind, modifier_func=lambda v: v * 2, **few)[0]
+        for kind in ("csr", "row_sparse")
+    ]
+    return [
+        tu.check_symbolic_forward(both, [a, b, a], [a + b]),
+        tu.check_symbolic_forward(product, [a, b], [a * b, a]),
+        refusal(tu.check_symbolic_forward, both, [a, b], [a + b, a]),
+        tu.check_symbolic_backward(product, [a, b, b], [a], [a * b]),
+        tu.check_symbolic_backward(product, [a, b], [a, a], [a * b, a * a, b]),
+        tu.check_numeric_gradient(product, [a, b, a], [a], numeric_eps=1e-2, rtol=1e-2),
+        tu.check_symbolic_forward(norm, values, np.array(wanted), aux_states=states, rtol=1e-2),
+        tu.compare_ndarray_tuple((states[0], states[1]), (states[0],)),
+        refusal(tu.collapse_sum_like, np.ones((2, 3)), (2, 2)),
+        refusal(tu.collapse_sum_like, np.ones(3), (2, 3)),
+        tu.collapse_sum_like(np.ones((2, 3)), (1,)),
+        refusal(tu.rand_sparse_ndarray, (2, 2), "csr", density=1.5),
+        refusal(tu.rand_sparse_ndarray, (2, 2), "csr", density=-1),
+        doubled,
+    ]
+
+
 def main():
     """Ask the reference and write its answers."""
     mx = importlib.import_module("mxnet")

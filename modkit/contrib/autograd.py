@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from modkit import autograd
-from modkit.autograd.gradients import backward as backward
 from modkit.autograd.gradients import mark_variables as mark_variables
 from modkit.errors import ParameterError
 from modkit.ndarray import NDArray, zeros_like
@@ -28,6 +27,15 @@ def train_section() -> Any:
 def test_section() -> Any:
     """A scope inside of `train_section` that does not record: ``mx.autograd.pause()``."""
     return autograd.pause()
+
+
+def backward(
+    outputs: Sequence[NDArray],
+    out_grads: Sequence[NDArray | None] | None = None,
+    retain_graph: bool = False,
+) -> None:
+    """Gradients of marked variables by ``outputs``: `mx.autograd.backward`."""
+    autograd.backward(outputs, out_grads, retain_graph)
 
 
 def compute_gradient(outputs: Sequence[NDArray]) -> None:

@@ -742,13 +742,10 @@ class NDArray(AbsentOperators, Methods):
         return invoke(OPS["broadcast_to"], (self,), {"shape": tuple(shape)})
 
     def broadcast_like(  # pyright: ignore[reportIncompatibleMethodOverride] - as broadcast_to
-        self, rhs: NDArray, **kwargs: Any
+        self, other: NDArray
     ) -> NDArray:
-        """The array repeated along dimensions of size 1 until it has the shape of ``rhs``."""
-        array = self
-        if not kwargs and rhs.ndim > self.ndim:
-            array = self.reshape((1,) * (rhs.ndim - self.ndim) + self.shape)
-        return invoke(get_op("broadcast_like"), (array, rhs), kwargs)
+        """The array repeated along dimensions of size 1 until it has the shape of ``other``."""
+        return self.broadcast_to(other.shape)
 
     def flatten(self, inplace: bool = False, **kwargs: Any) -> NDArray:
         """All axes but the first as one; with ``inplace``, a view."""
@@ -771,7 +768,8 @@ class NDArray(AbsentOperators, Methods):
 
     def split_v2(self, *args: Any, **kwargs: Any) -> Any:
         """The same as ``mx.nd.split_v2(self, ...)``."""
-        return invoke(get_op("_split_v2"), (self,), split_v2_attrs(*args, **kwargs))
+        cut = split_v2_attrs(self.shape, *args, **kwargs)
+        return invoke(get_op("_split_v2"), (self,), cut)
 
     def _as_dense(self) -> NDArray:
         """This array; of a sparse one a dense copy."""

@@ -50,7 +50,7 @@ _FUNCTIONS: dict[str, tuple[str, str, str, Callable[[Any, Any], Any], str]] = {
 }  # fmt: skip
 
 
-def _pair(name: str) -> Callable[[NDArray | _Number, NDArray | _Number], Any]:
+def _pair(name: str) -> Callable[..., Any]:
     """A function of two arrays, of an array and a number, or of two numbers."""
     stem, scalar, reverse, plain, doc = _FUNCTIONS[name]
 
@@ -78,7 +78,14 @@ subtract = _pair("subtract")
 multiply = _pair("multiply")
 divide = true_divide = _pair("divide")
 modulo = _pair("modulo")
-power = _pair("power")
+_power = _pair("power")
+
+
+def power(base: NDArray | _Number, exp: NDArray | _Number) -> Any:
+    """``base ** exp``, elementwise with broadcasting; either may be a number."""
+    return _power(base, exp)
+
+
 maximum = _pair("maximum")
 minimum = _pair("minimum")
 equal = _pair("equal")
@@ -109,9 +116,8 @@ def split_v2(
     Returns:
         A list of NDArrays; one NDArray where there is one part.
     """
-    return invoke(
-        get_op("_split_v2"), (ary,), split_v2_attrs(indices_or_sections, axis, squeeze_axis)
-    )
+    cut = split_v2_attrs(getattr(ary, "shape", None), indices_or_sections, axis, squeeze_axis)
+    return invoke(get_op("_split_v2"), (ary,), cut)
 
 
 def histogram(

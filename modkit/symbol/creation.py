@@ -153,15 +153,15 @@ def split_v2(
     squeeze_axis: bool = False,
     **kwargs: Any,
 ) -> Symbol:
-    """Cut along ``axis`` into equal parts, or at the given indices.
+    """Cut along ``axis`` into parts, or at the given indices.
 
     Args:
         ary: what to cut.
-        indices_or_sections: the number of parts, or a tuple of indices.
+        indices_or_sections: the number of parts, or a tuple of indices. The first parts are longer
+            by 1 where the size is not a multiple of their number.
         axis: along which axis.
         squeeze_axis: drop that axis from the parts.
         **kwargs: ``name`` and ``attr``.
     """
-    return _make(
-        "_split_v2", ary, **split_v2_attrs(indices_or_sections, axis, squeeze_axis, **kwargs)
-    )
+    cut = split_v2_attrs(None, indices_or_sections, axis, squeeze_axis, **kwargs)
+    return _make("_split_v2", ary, **cut)

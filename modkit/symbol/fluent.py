@@ -33,9 +33,27 @@ class Fluent(Arithmetic, Methods):
         """The values cast to ``dtype``."""
         return self._call("Cast", "cast", self, dtype=dtype, **kwargs)
 
+    def expand_dims(self, axis: int, inplace: bool = False, **kwargs: Any) -> Self:
+        """The values with a new axis of size 1 at ``axis``; ``inplace`` is for arrays."""
+        return self._call("expand_dims", "expand_dims", self, axis=axis, **kwargs)
+
+    def squeeze(self, axis: Any = None, inplace: bool = False, **kwargs: Any) -> Self:
+        """The values without axes of size 1, or those of ``axis``; ``inplace`` is for arrays."""
+        return self._call("squeeze", "squeeze", self, axis=axis, **kwargs)
+
+    def flatten(self, inplace: bool = False, **kwargs: Any) -> Self:
+        """All axes but the first as one; ``inplace`` is for arrays."""
+        return self._call("Flatten", "flatten", self, **kwargs)
+
+    def diag(  # pyright: ignore[reportIncompatibleMethodOverride] - the others are by name
+        self, k: int = 0, **kwargs: Any
+    ) -> Self:
+        """The diagonal, or a matrix with that diagonal."""
+        return self._call("diag", "diag", self, k=k, **kwargs)
+
     def split_v2(self, *args: Any, **kwargs: Any) -> Self:
         """The same as ``mx.sym.split_v2(self, ...)``."""
-        return self._call("_split_v2", "_split_v2", self, **split_v2_attrs(*args, **kwargs))
+        return self._call("_split_v2", "_split_v2", self, **split_v2_attrs(None, *args, **kwargs))
 
     def as_nd_ndarray(self) -> Self:
         """This symbol."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from modkit.context import Context, current_context
+from modkit.errors import ShapeError
 from modkit.ndarray import NDArray, arange, array, eye
 from modkit.test_utils.defaults import default_dtype
 from modkit.test_utils.sparse import create_sparse_array
@@ -122,7 +123,14 @@ def _each(function: Callable[..., Any] | None, *inputs: np.ndarray) -> np.ndarra
 
 
 def collapse_sum_like(a: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """Sum over the axes along which an array of ``shape`` was broadcast to that of ``a``."""
+    """Sum over the axes along which an array of ``shape`` was broadcast to that of ``a``.
+
+    Raises:
+        ShapeError: ``shape`` does not broadcast to that of ``a``.
+    """
+    pairs = zip(reversed(a.shape), reversed(shape), strict=False)
+    if len(shape) > a.ndim or any(n not in (1, size) for size, n in pairs):
+        raise ShapeError(f"collapse_sum_like: got {a.shape}, to which {shape} does not broadcast")
     extra = a.ndim - len(shape)
     summed = a.sum(axis=tuple(range(extra)))
     axes = tuple(i for i, n in enumerate(shape) if n == 1 and summed.shape[i] != 1)

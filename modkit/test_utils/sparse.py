@@ -40,7 +40,7 @@ def rand_sparse_ndarray(
             as many elements as the previous one.
         data_init: value of all stored elements; default: random.
         rsp_indices: the stored rows, for ``"row_sparse"``.
-        modifier_func: applied to every element.
+        modifier_func: applied to every element; those of ``"csr"`` with ``data_init`` keep it.
         shuffle_csr_indices: shuffle the columns of each row.
         ctx: device.
 
@@ -49,7 +49,7 @@ def rand_sparse_ndarray(
         as NumPy arrays for ``"row_sparse"``.
 
     Raises:
-        ParameterError: an unknown storage type or distribution.
+        ParameterError: an unknown storage type or distribution, or a density outside 0 ... 1.
     """
     share = float(_draw.rand()) if density is None else float(density)
     kind = np.dtype(dtype or default_dtype())
@@ -58,8 +58,11 @@ def rand_sparse_ndarray(
         names = ", ".join(map(repr, known))
         raise ParameterError(f"distribution of {stype}: got {distribution!r}, expected {names}")
     if stype == "csr":
+        if not 0 <= share <= 1:
+            raise ParameterError(f"density: got {density}, expected a number from 0 to 1")
         kept = _kept(shape, share, distribution)
-        dense = np.where(kept, _values(shape, data_init, modifier_func), 0).astype(kind)
+        modify = modifier_func if data_init is None else None
+        dense = np.where(kept, _values(shape, data_init, modify), 0).astype(kind)
         made = csr_matrix(dense, ctx=ctx, dtype=kind)
         if shuffle_csr_indices:
             shuffle_csr_column_indices(made)

@@ -68,7 +68,12 @@ ROWS = [
     ("SliceChannel", [(2, 4)], {"num_outputs": 0}, "num_outputs: got 0, expected"),
     ("_split_v2", [(4, 2)], {"indices": (0, 7), "axis": 0}, "got (0, 7), expected a rising list"),
     ("_split_v2", [(4, 2)], {"indices": (2, 3), "axis": 0}, "that begins with 0"),
-    ("_split_v2", [(5, 2)], {"indices": (), "sections": 2, "axis": 0}, "a multiple of 2"),
+    (
+        "_split_v2",
+        [(5, 2)],
+        {"indices": (), "sections": 2, "axis": 0, "squeeze_axis": True},
+        "got parts of [3, 2], expected 1 with",
+    ),
     ("_split_v2", [(5, 2)], {"indices": (), "sections": -3}, "or their number"),
     ("slice", [(6, 4)], {"begin": (1, 2), "end": (3,)}, "got (1, 2), (3,), (); expected one"),
     ("slice", [(6,)], {"begin": (0, 0), "end": (1, 1)}, "expected at most 1 numbers"),

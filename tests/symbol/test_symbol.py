@@ -343,6 +343,7 @@ ARGUMENTS = {
     "broadcast_like": {"rhs": sym.Variable("b")},
     "broadcast_to": {"shape": (2, 3)},
     "clip": {"a_min": 0, "a_max": 1},
+    "diag": {"k": 0},
     "depth_to_space": {"block_size": 2},
     "expand_dims": {"axis": 0},
     "flip": {"axis": 0},
@@ -357,6 +358,7 @@ ARGUMENTS = {
     "space_to_depth": {"block_size": 2},
     "split": {"num_outputs": 2},
     "split_v2": {"indices_or_sections": 2},
+    "squeeze": {"axis": None},
     "take": {"indices": sym.Variable("b")},
     "tile": {"reps": (2,)},
 }

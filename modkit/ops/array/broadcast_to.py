@@ -65,12 +65,13 @@ def broadcast_like(
 ) -> Any:
     """``lhs`` repeated along dimensions of size 1 until it has the shape of ``rhs``.
 
-    With ``lhs_axes`` and ``rhs_axes`` only those dimensions are made like each other.
+    With ``lhs_axes`` and ``rhs_axes`` only those dimensions are made like each other; one of the
+    two alone has no effect.
 
     Raises:
         ShapeError: a size that is not 1 would change, or the axes do not pair up.
     """
-    if lhs_axes is None and rhs_axes is None:
+    if lhs_axes is None or rhs_axes is None:
         return _stretch("broadcast_like", lhs, rhs.shape)
     if not lhs_axes or not rhs_axes or len(lhs_axes) != len(rhs_axes):
         raise ShapeError(

@@ -30,21 +30,19 @@ def _pieces(
     return whole, parts, at
 
 
-def _even(
-    name: str, pieces: tuple[list[int], list[list[int]], int], count: int, squeeze_axis: bool
-) -> None:
+def _even(pieces: tuple[list[int], list[list[int]], int], count: int, squeeze_axis: bool) -> None:
     """Cut into ``count`` equal parts."""
     whole, parts, axis = pieces
     if whole[axis] % count or (squeeze_axis and whole[axis] not in (0, count)):
         raise ShapeError(
-            f"{name}: got size {whole[axis]} at axis {axis} of {tuple(whole)}, expected "
+            f"SliceChannel: got size {whole[axis]} at axis {axis} of {tuple(whole)}, expected "
             + (f"{count} with squeeze_axis" if squeeze_axis else f"a multiple of {count}")
         )
     if squeeze_axis:
         whole[axis] = count
         return
     for part in (*parts, *parts):
-        link(name, whole, axis, part, axis, lambda s: s // count, lambda s: s * count)
+        link("SliceChannel", whole, axis, part, axis, lambda s: s // count, lambda s: s * count)
 
 
 def _slice_channel_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
@@ -52,7 +50,7 @@ def _slice_channel_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: A
     pieces = _pieces("SliceChannel", ins[0], outs, attrs["axis"], squeezed)
     if pieces is None:
         return list(ins), list(outs)
-    _even("SliceChannel", pieces, count, squeezed)
+    _even(pieces, count, squeezed)
     return [tuple(pieces[0])], [tuple(part) for part in pieces[1]]
 
 
@@ -90,6 +88,7 @@ def slice_channel(
 
 
 def split_v2_attrs(
+    shape: Shape | None,
     indices_or_sections: int | tuple[int, ...],
     axis: int = 0,
     squeeze_axis: bool = False,
@@ -98,16 +97,25 @@ def split_v2_attrs(
     """The parameters of ``_split_v2`` for a call ``split_v2(array, indices_or_sections, ...)``.
 
     Args:
-        indices_or_sections: the number of equal parts, or where to cut.
+        shape: that of an array, which must have equal parts; ``None`` for a symbol.
+        indices_or_sections: the number of parts, or where to cut.
         axis: along which axis.
         squeeze_axis: leave that axis out of the parts.
         **kwargs: what else the call has, such as ``name``.
 
     Raises:
         ParameterError: neither an int nor a tuple.
+        ShapeError: the axis of an array cannot be cut into so many equal parts.
     """
     if isinstance(indices_or_sections, int):
         indices, sections = [], indices_or_sections
+        if shape and sections > 0:
+            size = shape[check_axis("split_v2", axis, len(shape))]
+            if size % sections:
+                raise ShapeError(
+                    f"split_v2: got size {size} at axis {axis} of {shape}, expected a multiple of "
+                    f"{sections}"
+                )
     elif isinstance(indices_or_sections, tuple):
         indices, sections = [0, *indices_or_sections], 0
     else:
@@ -130,20 +138,30 @@ def _split_names(attrs: Attrs) -> tuple[str, ...]:
 
 
 def _split_v2_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
-    squeezed, starts = attrs["squeeze_axis"], attrs["indices"]
+    squeezed = attrs["squeeze_axis"]
     pieces = _pieces("_split_v2", ins[0], outs, attrs["axis"], squeezed)
     if pieces is None:
         return list(ins), list(outs)
-    if attrs["sections"] > 0:
-        _even("_split_v2", pieces, attrs["sections"], squeezed)
-    elif not squeezed and pieces[0][pieces[2]]:
-        whole, parts, axis = pieces
-        for part, size in zip(parts, _between(starts, whole[axis]), strict=True):
+    whole, parts, axis = pieces
+    if squeezed:
+        whole[axis] = whole[axis] or len(parts)
+    if whole[axis]:
+        starts = _starts(attrs["indices"], attrs["sections"], whole[axis])
+        sizes = _between(starts, whole[axis], squeezed)
+        for part, size in zip(parts, () if squeezed else sizes, strict=not squeezed):
             link("_split_v2", part, axis, [size], 0)
-    return [tuple(pieces[0])], [tuple(part) for part in pieces[1]]
+    return [tuple(whole)], [tuple(part) for part in parts]
 
 
-def _between(starts: Shape, size: int) -> list[int]:
+def _starts(indices: Shape, sections: int, size: int) -> Shape:
+    """Where each part begins; of sections the first ones are longer by 1 than the others."""
+    if sections <= 0:
+        return indices
+    each, longer = divmod(size, sections)
+    return tuple(i * each + min(i, longer) for i in range(sections))
+
+
+def _between(starts: Shape, size: int, squeeze_axis: bool) -> list[int]:
     """Lengths of the parts that begin at ``starts``."""
     ends = (*starts[1:], size)
     if not starts or starts[0] != 0 or any(b > e for b, e in zip(starts, ends, strict=True)):
@@ -151,7 +169,10 @@ def _between(starts: Shape, size: int) -> list[int]:
             f"_split_v2: indices: got {starts}, expected a rising list that begins with 0 "
             f"and ends at {size} at most"
         )
-    return [end - begin for begin, end in zip(starts, ends, strict=True)]
+    sizes = [end - begin for begin, end in zip(starts, ends, strict=True)]
+    if squeeze_axis and any(size != 1 for size in sizes):
+        raise ShapeError(f"_split_v2: got parts of {sizes}, expected 1 with squeeze_axis")
+    return sizes
 
 
 @op(
@@ -164,14 +185,14 @@ def _between(starts: Shape, size: int) -> list[int]:
 def split_v2(
     data: jax.Array, *, indices: Shape, axis: int = 1, squeeze_axis: bool = False, sections: int = 0
 ) -> tuple[jax.Array, ...]:
-    """Cut an array along an axis: at given places, or into equal sections.
+    """Cut an array along an axis: at given places, or into sections.
 
     Args:
         data: the array.
         indices: where each part begins; the first is 0. Used where ``sections`` is not above 0.
         axis: the axis.
         squeeze_axis: leave the axis out of the parts; each must then be 1 long.
-        sections: how many equal parts.
+        sections: how many parts, as equal as the size allows: the first ones are longer by 1.
 
     Shapes:
         data: any.
@@ -179,16 +200,10 @@ def split_v2(
 
     Raises:
         ParameterError: ``indices`` do not rise from 0 to the size of the axis.
-        ShapeError: the axis cannot be cut into so many equal parts.
+        ShapeError: a part is not 1 long with ``squeeze_axis``.
     """
     axis = check_axis("_split_v2", axis, data.ndim)
-    if sections > 0:
-        pieces = list(data.shape), [], axis
-        _even("_split_v2", pieces, sections, squeeze_axis)
-        parts = jnp.split(data, sections, axis)
-    else:
-        sizes = _between(indices, data.shape[axis])
-        if squeeze_axis and any(size != 1 for size in sizes):
-            raise ShapeError(f"_split_v2: got parts of {sizes}, expected 1 with squeeze_axis")
-        parts = jnp.split(data, indices[1:], axis)
+    starts = _starts(indices, sections, data.shape[axis])
+    _between(starts, data.shape[axis], squeeze_axis)
+    parts = jnp.split(data, starts[1:], axis)
     return tuple(jnp.squeeze(part, axis) if squeeze_axis else part for part in parts)

@@ -159,11 +159,16 @@ defaults.
         return self._normal(loc, scale, shape or None, **kwargs)
 
     def _like(self, name: str) -> Callable[..., Any]:
-        def draw(data: Any, **kwargs: Any) -> Any:
-            return self._call(f"_random_{name}_like", (data,), _only(**kwargs))
+        def draw(data: Any, *params: Any, **kwargs: Any) -> Any:
+            return self._call(f"_random_{name}_like", (data, *params), _only(**kwargs))
 
         draw.__name__ = draw.__qualname__ = f"{name}_like"
-        draw.__annotations__ = {"data": self._array, "kwargs": Any, "return": self._array}
+        draw.__annotations__ = {
+            "data": self._array,
+            "params": float,
+            "kwargs": Any,
+            "return": self._array,
+        }
         draw.__doc__ = f"{DISTRIBUTIONS[name].doc} Of the shape and type of ``data``."
         return draw
 
