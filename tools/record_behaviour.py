@@ -2358,6 +2358,23 @@ def unequal_parts(mx):
 
 
 @question
+def arrays_to_fill(mx):
+    """``out`` of zeros, ones and eye has their shape; that of ``full`` any. ``:`` needs no axis."""
+    found = []
+    for make, size in ((mx.nd.zeros, (2, 3)), (mx.nd.ones, (2, 3)), (mx.nd.eye, 2)):
+        for shape in ((2, 3), (2, 2), (2, 2, 3), (6,), (1, 3)):
+            out = mx.nd.full(shape, 9)
+            found.append([refusal(make, size, out=out), out])
+    out = mx.nd.zeros((2,))
+    mx.nd.full((2, 2), 3, out=out)
+    with mx.np_shape():
+        scalar = mx.nd.ones(())
+        scalar[:] = 4
+        none = [scalar[:].shape, scalar[:], refusal(lambda: scalar[1:]), refusal(lambda: scalar[0])]
+    return [*found, out, none]
+
+
+@question
 def names_of_arguments(mx):
     """Functions by hand have names of their own, and those of random numbers positions."""
     x, y = mx.nd.array([1, 2, 3]), mx.nd.zeros((2, 3))

@@ -76,18 +76,23 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
     return make(source_array, ctx, dtype)
 
 
-def _target(what: str, dtype: Any, kwargs: Mapping[str, Any]) -> NDArray | None:
+def _target(
+    what: str, shape: tuple[int, ...], dtype: Any, kwargs: Mapping[str, Any]
+) -> NDArray | None:
     """The argument ``out``; ``name`` says nothing to arrays.
 
     Raises:
         ParameterError: there are other arguments.
         DTypeError: ``out`` has another type.
+        ShapeError: ``out`` has another shape.
     """
     if unknown := kwargs.keys() - {"out", "name"}:
         raise ParameterError(f"{what}: no parameter {min(unknown)!r}; more arguments are out, name")
     out, kind = kwargs.get("out"), dtype_name(dtype or "float32")
     if out is not None and dtype_name(out.dtype) != kind:
         raise DTypeError(f"{what}: out: got {dtype_name(out.dtype)}, expected {kind}")
+    if out is not None and out.shape != shape:
+        raise ShapeError(f"{what}: out: got shape {out.shape}, expected {shape}")
     return out
 
 
@@ -98,12 +103,13 @@ def full(
     dtype: Any = "float32",
     out: NDArray | None = None,
 ) -> NDArray:
-    """An array of ``shape`` filled with ``val``.
+    """An array of ``shape`` filled with ``val``, or ``out``, which keeps its own shape.
 
     Raises:
         ShapeError: there are no sizes; ``np_shape`` allows that.
     """
     sizes = _as_shape(shape) or _as_full_shape("full", shape)
+    sizes = sizes if out is None else out.shape
     return _filled(sizes, val, ctx, dtype, out)
 
 
@@ -127,7 +133,7 @@ def zeros(
     """
     sizes = _as_full_shape("zeros", shape)
     if stype is None or stype == "default":
-        return _filled(sizes, 0, ctx, dtype, _target("zeros", dtype, kwargs))
+        return _filled(sizes, 0, ctx, dtype, _target("zeros", sizes, dtype, kwargs))
     return sparse.zeros(stype, sizes, ctx, dtype)
 
 
@@ -140,7 +146,7 @@ def ones(
         ShapeError: there are no sizes, or one of 0.
     """
     sizes = _as_full_shape("ones", shape)
-    return _filled(sizes, 1, ctx, dtype, _target("ones", dtype, kwargs))
+    return _filled(sizes, 1, ctx, dtype, _target("ones", sizes, dtype, kwargs))
 
 
 def empty(
@@ -199,7 +205,8 @@ def eye(
 ) -> NDArray:
     """A matrix with ones on its ``k``-th diagonal."""
     kind = jnp.dtype(dtype_name(dtype or "float32"))
-    return _made(_values("eye", np.eye, N, M or N, k, kind), ctx, _target("eye", kind, kwargs))
+    value = _values("eye", np.eye, N, M or N, k, kind)
+    return _made(value, ctx, _target("eye", value.shape, kind, kwargs))
 
 
 def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:

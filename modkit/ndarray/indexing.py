@@ -181,6 +181,8 @@ def plain_key(key: Any, shape: Shape) -> Any:
     Raises:
         IndexError: an integer outside the array, or a truth value for one axis.
     """
+    if not shape and isinstance(key, slice) and key == slice(None):
+        return ()  # `:` is all of an array without axes too, as in MXNet
     parts = key if isinstance(key, tuple) else (key,)
     if sum(p is Ellipsis for p in parts) > 1:
         raise IndexError(f"got more than one ellipsis (`...`) in the index {key}")
