@@ -154,7 +154,7 @@ def _split_v2_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs)
 
 
 def _starts(indices: Shape, sections: int, size: int) -> Shape:
-    """Where each part begins; of sections the first ones are longer by 1 than the others."""
+    """Beginnings of the parts; of sections the first ones are longer by 1 than the others."""
     if sections <= 0:
         return indices
     each, longer = divmod(size, sections)
