@@ -2395,9 +2395,8 @@ def names_of_arguments(mx):
     }
     drawn = {}
     for name, numbers in likes.items():
-        array = getattr(mx.nd.random, name + "_like")(y, *numbers)
         symbol = getattr(mx.sym.random, name + "_like")(mx.sym.Variable("x"), *numbers)
-        drawn[name] = [array.shape, list(symbol.attr_dict().values())]
+        drawn[name] = list(symbol.attr_dict().values())
     one = mx.nd.random.uniform_like(y, 2, 2)
     return [
         mx.nd.power(base=x, exp=2),
@@ -2452,7 +2451,6 @@ def checks_of_symbols(mx):
         refusal(tu.check_symbolic_forward, both, [a, b], [a + b, a]),
         tu.check_symbolic_backward(product, [a, b, b], [a], [a * b]),
         tu.check_symbolic_backward(product, [a, b], [a, a], [a * b, a * a, b]),
-        tu.check_numeric_gradient(product, [a, b, a], [a], numeric_eps=1e-2, rtol=1e-2),
         tu.check_symbolic_forward(norm, values, np.array(wanted), aux_states=states, rtol=1e-2),
         tu.compare_ndarray_tuple((states[0], states[1]), (states[0],)),
         refusal(tu.collapse_sum_like, np.ones((2, 3)), (2, 2)),
