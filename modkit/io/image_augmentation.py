@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from modkit.errors import ParameterError
+from modkit.errors import ParameterError, ShapeError
 from modkit.io.resample import as_dtype, bordered, chosen_interp, resized, warped
 
 OPTIONS: dict[str, tuple[Any, Any]] = {
@@ -138,7 +138,13 @@ class ImageAugmentation:
     def _part(
         self, image: np.ndarray, height: int, width: int, draws: np.random.Generator
     ) -> np.ndarray:
-        spare = np.maximum(np.array(image.shape[:2]) - (height, width), 0)
+        spare = np.array(image.shape[:2]) - (height, width)
+        if min(spare) < 0:
+            raise ShapeError(
+                f"ImageRecordIter: got a crop of {height} x {width} pixels (min_crop_size, "
+                f"max_crop_size) from an image of {image.shape[:2]}; pass smaller ones, or a "
+                "larger resize, the length of the image's shorter edge"
+            )
         y, x = draws.integers(0, spare, endpoint=True) if self._rand_crop else spare // 2
         return image[y : y + height, x : x + width]
 

@@ -76,13 +76,9 @@ class Preprocessing:
         more = None if seed is None else np.random.default_rng(seed)
         if more is not None:
             image = self.augmentation.shaped(image, height, width, more)
+        if image.shape[0] < height or image.shape[1] < width:
+            image = _enlarged(image, height, width, self.augmentation.interp(image, height, width))
         spare = image.shape[0] - height, image.shape[1] - width
-        if min(spare) < 0:
-            raise ShapeError(
-                f"ImageRecordIter: an image of {image.shape[:2]} is smaller than data_shape "
-                f"{self.shape}; pass resize={max(height, width, self.resize + 1)} or more, the "
-                "length of its shorter edge"
-            )
         corner = (draws[:2] * (np.array(spare) + 1)) if self.rand_crop else np.array(spare) / 2
         y, x = corner.astype(int)
         image = image[y : y + height, x : x + width]
@@ -124,17 +120,36 @@ def resized(
     Raises:
         FileFormatError: it would become too large, because one edge is so much longer.
     """
-    check_scaled(image.shape[0], image.shape[1], shorter)
-    edge = min(image.shape[:2])
-    height, width = (size * shorter // edge for size in image.shape[:2])
-    code = 1 if interp is None else interp(image, height, width)
-    return resample.as_dtype(resample.resized(image, height, width, code), np.uint8)
+    return _scaled(image, min(image.shape[:2]), shorter, interp or (lambda *_: 1))
+
+
+def _enlarged(image: np.ndarray, height: int, width: int, code: int) -> np.ndarray:
+    """An image enlarged to ``height``, then to ``width``, where it has less of it.
+
+    The interpolation ``code`` is that of both: MXNet chooses it once.
+    """
+    for axis, size in enumerate((height, width)):
+        if image.shape[axis] < size:
+            image = _scaled(image, image.shape[axis], size, lambda *_: code)
+    return image
+
+
+def _scaled(
+    image: np.ndarray, edge: int, size: int, interp: Callable[[np.ndarray, int, int], int]
+) -> np.ndarray:
+    """An image (H, W, C) in the ratio that makes an edge of ``edge`` pixels one of ``size``."""
+    rows, columns, _ = image.shape
+    check_scaled(rows, columns, min(rows, columns) * size // edge)
+    height, width = rows * size // edge, columns * size // edge
+    made = resample.resized(image, height, width, interp(image, height, width))
+    return resample.as_dtype(made, np.uint8)
 
 
 @check_arguments
 class ImageRecordIter(ImageRecordBase):
     """Batches of images and labels from a RecordIO file, cropped to one size and scaled.
 
+    An image that is smaller than ``data_shape`` is enlarged to its height, then to its width.
     A pixel becomes ``(contrast * pixel + light - mean) * scale / std``.
     Differs: the random stream is not MXNet's, and ``shuffle`` draws from the whole file. Without
     ``round_batch`` an incomplete last batch states its padding; MXNet 1.9.1 states none, and

@@ -144,8 +144,11 @@ def test_resized_in_the_iterator(make):
 @pytest.mark.parametrize(
     ("kwargs", "error", "says"),
     [
-        ({"data_shape": (3, 12, 12)}, ShapeError, r"at byte 0: .*smaller .* resize=12 or"),
-        ({"data_shape": (3, 8, 10), "resize": 5}, ShapeError, r"pass resize=10 or more"),
+        (
+            {"min_crop_size": 9, "max_crop_size": 9},
+            ShapeError,
+            r"at byte 0: .*crop of 9 x 9 .* of \(8, 10\)",
+        ),
         ({"data_shape": (2, 8, 10)}, ParameterError, "1 or 3"),
         ({"label_width": 2}, FileFormatError, "has a label of length 1, but"),
         ({"aug_seq": "mine"}, NotSupportedError, "aug_seq"),
@@ -194,6 +197,11 @@ CHANGED = [
     ({"resize": 12, "inter_method": 4, **LARGE}, 128.7, [46, 87, 88, 60, 175]),
     ({"max_crop_size": 6, "min_crop_size": 6, "data_shape": (3, 8, 8)}, 125.92,
      [69, 160, 169, 90, 72]),
+    ({"data_shape": (3, 12, 12)}, 128.28, [76, 88, 79, 146, 195]),
+    ({"data_shape": (3, 9, 14)}, 128.07, [105, 117, 131, 152, 185]),
+    ({"data_shape": (3, 12, 12), "resize": 5}, 121.56, [106, 117, 128, 136, 145]),
+    ({"data_shape": (3, 12, 9), "pad": 1}, 154.94, [70, 71, 116, 189, 85]),
+    ({"data_shape": (3, 9, 12), "inter_method": 9}, 128.66, [110, 122, 127, 205, 210]),
 ]  # fmt: skip
 
 
