@@ -2462,6 +2462,48 @@ def checks_of_symbols(mx):
     ]
 
 
+@question
+def writes_at_new_axes(mx):
+    """A value without the new axes of the key is broadcast to the elements as they lie."""
+    values = {
+        "row": [1, 2, 3, 4],
+        "column": [[1], [2], [3], [4]],
+        "all": np.arange(1, 17).reshape(4, 4),
+    }
+    keys = {
+        "last": (Ellipsis, None),
+        "middle": (slice(None), None),
+        "both": (slice(None), None, slice(None), None),
+        "reversed": (slice(None, None, -1), None),
+        "one row": (1, Ellipsis, None),
+        "rows": ([0, 2], Ellipsis, None),
+        "pairs": ([0, 1, 2, 3], None, [1, 3, 0, 2]),
+    }
+    found = {}
+    for where, key in keys.items():
+        for what, value in values.items():
+            array = mx.nd.zeros((4, 4))
+            refused = refusal(array.__setitem__, key, mx.nd.array(value))
+            numbers = array.asnumpy().astype(int).ravel()
+            found[f"{what} to {where}"] = refused or " ".join(map(str, numbers))
+    return found
+
+
+@question
+def softmax_output_of_one_axis(mx):
+    """With preserve_shape a vector is one distribution, and its label has all probabilities."""
+    data, label = mx.nd.array([1, 2, 3]), mx.nd.array([0, 0.25, 0.75])
+    found = []
+    for options in ({}, {"grad_scale": 3.0}, {"use_ignore": True, "ignore_label": 0}):
+        data.attach_grad()
+        with mx.autograd.record():
+            made = mx.nd.SoftmaxOutput(data, label, preserve_shape=True, **options)
+        made.backward()
+        found.append([made, data.grad])
+    net = mx.sym.SoftmaxOutput(mx.sym.var("x"), mx.sym.var("label"), preserve_shape=True)
+    return [*found, str(net.infer_shape(x=(3,), label=(3,)))]
+
+
 def main():
     """Ask the reference and write its answers."""
     mx = importlib.import_module("mxnet")

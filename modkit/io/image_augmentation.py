@@ -138,8 +138,8 @@ class ImageAugmentation:
     def _part(
         self, image: np.ndarray, height: int, width: int, draws: np.random.Generator
     ) -> np.ndarray:
-        spare = np.array(image.shape[:2]) - (height, width)
-        if min(spare) < 0:
+        spare = np.array([image.shape[0] - height, image.shape[1] - width])
+        if spare.min() < 0:
             raise ShapeError(
                 f"ImageRecordIter: got a crop of {height} x {width} pixels (min_crop_size, "
                 f"max_crop_size) from an image of {image.shape[:2]}; pass smaller ones, or a "

@@ -203,6 +203,19 @@ def plain_key(key: Any, shape: Shape) -> Any:
     return plain if isinstance(key, tuple) else plain[0]
 
 
+def without_new_axes(key: Any, value: Any, shape: Shape) -> Any:
+    """The key to write a value at: without its new axes, where the value has no axes for them.
+
+    MXNet broadcasts such a value to the elements as they lie in the array (``a[..., None] = row``).
+    """
+    parts = key if isinstance(key, tuple) else (key,)
+    if all(part is not None for part in parts):
+        return key
+    rest = tuple(part for part in parts if part is not None)
+    axes = np.broadcast_to(np.int8(0), shape)[rest].ndim
+    return rest if len(np.shape(value)) <= axes else key
+
+
 def _check_index(index: int | np.ndarray, axis: int, shape: Shape) -> None:
     """Raise IndexError for an integer, or one in an array, outside an axis."""
     size = shape[axis]

@@ -41,6 +41,7 @@ from modkit.ndarray.indexing import (
     ranges,
     rows_box,
     split_key,
+    without_new_axes,
     written,
 )
 from modkit.ndarray.invoke import LARGEST, NO_NUMBERS, Call, CallPlan, Numbers, Results
@@ -493,7 +494,7 @@ class NDArray(AbsentOperators, Methods):
             check_writable(self)
             if isinstance(value, NDArray):
                 check_constant(value)
-        key = plain_key(key, self.shape)
+        key = without_new_axes(plain_key(key, self.shape), value, self.shape)
         basic = basic_key(key, self.shape)
         if basic is not None and self._has_part(value, basic):
             return  # what `a[i] += b` ends with

@@ -88,13 +88,13 @@ def _hard_label_gradient(rule: _Rule, prob: jax.Array, label: jax.Array) -> jax.
 def _partial(ins: Any, outs: Any, attrs: Any) -> tuple[list[Any], list[Any]]:
     """The label's shape from the data's; where it is given, it must be one that fits."""
     data, label = ins
-    if data is None or len(data) < 2:
+    if data is None or (len(data) < 2 and not attrs["preserve_shape"]):
         return list(ins), list(outs)
     fits = [tuple(data)]
-    if attrs["multi_output"]:
+    if len(data) > 1 and attrs["multi_output"]:
         positions = 0 if 0 in data[2:] else math.prod(data[2:])
         fits = [(data[0], positions), (data[0], *data[2:]), (data[0], 1, *data[2:]), *fits]
-    else:
+    elif len(data) > 1:
         fits = [tuple(data[:-1]), *fits]
     if label is None:
         return [data, fits[0]], [data]
@@ -163,13 +163,16 @@ def softmax_output(
         returns: as ``data``.
 
     Differs:
-        the label may be of any type, MXNet requires that of ``data``. With ``out_grad=True`` the
+        ``data`` with one axis, (C,), need ``preserve_shape``, and a probability for each class;
+        without, MXNet 1.9.1 gives a 1 for each in training, and their softmax otherwise.
+        The label may be of any type, MXNet requires that of ``data``. With ``out_grad=True`` the
         factor is the head gradient, as documented; MXNet 1.9.1 takes its own output for it.
     """
     require_floating(data, "SoftmaxOutput")
-    if data.ndim < 2:
+    if data.ndim < (1 if preserve_shape and not multi_output else 2):
         raise ShapeError(
-            f"SoftmaxOutput: got data of shape {data.shape}, expected at least two dimensions"
+            f"SoftmaxOutput: got data of shape {data.shape}, expected at least two dimensions, or "
+            "one with preserve_shape=True"
         )
     if not 0 <= smooth_alpha <= 1:
         raise ParameterError(
