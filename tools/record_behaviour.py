@@ -2504,6 +2504,74 @@ def softmax_output_of_one_axis(mx):
     return [*found, str(net.infer_shape(x=(3,), label=(3,)))]
 
 
+@question
+def schedules_that_count_their_calls(mx):
+    """A schedule is called once for each parameter, but once for those of a list."""
+
+    class Halving(mx.lr_scheduler.LRScheduler):
+        def __call__(self, num_update):
+            calls.append(num_update)
+            self.base_lr /= 2
+            return self.base_lr
+
+    def trained(name, devices):
+        net = mx.sym.Variable("data")
+        for which in "ab":
+            net = mx.sym.broadcast_add(net, mx.sym.Variable(which + "_weight", shape=(1, 2)))
+        contexts = [mx.cpu(i) for i in range(devices)]
+        module = mx.mod.Module(mx.sym.MakeLoss(net), label_names=[], context=contexts)
+        module.bind([("data", (2, 2))])
+        module.init_params(mx.init.Zero())
+        options = {"learning_rate": 1.0, "lr_scheduler": Halving(1.0), "rescale_grad": 0.5}
+        module.init_optimizer("local", name, options)
+        for _ in range(2):
+            module.forward_backward(mx.io.DataBatch([mx.nd.zeros((2, 2))]))
+            module.update()
+        weights = module.get_params()[0]
+        return [weights[which + "_weight"].asnumpy()[0, 0] for which in "ab"]
+
+    found = {}
+    for name, devices in (("nag", 1), ("sgd", 2)):
+        calls = []
+        found[f"{name} on {devices}"] = [plain(trained(name, devices)), calls]
+    for name in ("sgd", "lars", "adam"):
+        calls = []
+        made = mx.optimizer.create(name, lr_scheduler=Halving(1.0))
+        updater = mx.optimizer.get_updater(made)
+        weights = [mx.nd.zeros((2,)), mx.nd.zeros((2,))]
+        for _ in range(2):
+            updater([0, 1], [mx.nd.ones((2,)), mx.nd.ones((2,))], weights)
+        found[f"list for {name}"] = [plain(weights), calls]
+    return found
+
+
+@question
+def parameters_that_are_dirty(mx):
+    """The flag of values on the devices that are newer than those of get_params."""
+    module = small_module(mx)
+    module.init_optimizer()
+    batch = mx.io.DataBatch([mx.nd.ones((4, 2))], [mx.nd.array([0, 1, 2, 0])])
+    found = [module._params_dirty]
+
+    def trained(then=None):
+        module.forward_backward(batch)
+        module.update()
+        if then is not None:
+            then()
+        found.append(module._params_dirty)
+
+    trained()
+    trained(module.get_params)
+    trained(module._sync_params_from_devices)
+    trained(lambda: module.init_params(force_init=True))
+    trained()
+    weight = {"fc_weight": mx.nd.ones((3, 2))}
+    module.set_params(*module.get_params())
+    found.append(module._params_dirty)
+    module.set_params(weight, {}, allow_missing=True)
+    return [*found, module._params_dirty]
+
+
 def main():
     """Ask the reference and write its answers."""
     mx = importlib.import_module("mxnet")
