@@ -2239,6 +2239,36 @@ def refused_views_of_sparse_arrays(mx):
 
 
 @question
+def refused_writes_of_sparse_parts(mx):
+    """The parts of a sparse array cannot be replaced, and none is a number."""
+    found = {}
+    for stype, parts in {"csr": ("data", "indices", "indptr"),
+                         "row_sparse": ("data", "indices")}.items():  # fmt: skip
+        sparse = mx.nd.ones((1, 1)).tostype(stype)
+        refused = [refusal(setattr, sparse, part, mx.nd.ones((1,))) for part in parts]
+        found[stype] = [*refused, refusal(sparse.asscalar), sparse]
+    return found
+
+
+@question
+def onehot_encoded_rows(mx):
+    """An index outside has a row of zeros; a fraction is cut."""
+    return mx.nd.onehot_encode(mx.nd.array([1, -1, 2.7, 5]), mx.nd.ones((4, 3)))
+
+
+@question
+def tolerances_of_almost_equal(mx):
+    """`almost_equal` allows as much for each element type; `assert_almost_equal` does not."""
+    found = []
+    for dtype in ("float16", "float32", "float64"):
+        for start, step in ((1, 1e-3), (1, 3e-4), (0, 1e-4), (0, 1e-21)):
+            pair = np.full(1, start, dtype), np.full(1, start + step, np.float64)
+            refused = refusal(mx.test_utils.assert_almost_equal, *pair)
+            found.append([bool(mx.test_utils.almost_equal(*pair)), refused])
+    return found
+
+
+@question
 def filled_narrow_numbers(mx):
     """A number that 8 bits do not hold goes around where it fills a part of an array too."""
     ones = mx.nd.ones((2, 2), dtype="uint8")

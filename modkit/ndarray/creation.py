@@ -256,9 +256,9 @@ def moveaxis(tensor: NDArray, source: Any, destination: Any) -> NDArray:
 
 
 def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
-    """Write the one-hot rows of ``indices`` into ``out``."""
+    """Write the one-hot rows of ``indices`` into ``out``; zeros for an index outside."""
     rows = indices.asnumpy().astype(np.int64)
-    out._set(np.eye(out.shape[1], dtype=np.float32)[rows])
+    out._set((rows[..., None] == np.arange(out.shape[1])).astype(np.float32))
     return out
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -28,6 +28,10 @@ class CSRNDArray(BaseSparseNDArray):
     def indptr(self) -> NDArray:
         """Row pointers: starts of the rows and the end of the last one, as a copy."""
         return array(self._places[0], self._ctx, "int64")
+
+    @indptr.setter
+    def indptr(self, value: Any) -> NoReturn:
+        raise self._refused("indptr = ...")
 
     def __getitem__(self, key: Any) -> CSRNDArray:
         """A row, or rows that follow each other, as a copy."""

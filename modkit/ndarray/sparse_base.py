@@ -98,10 +98,18 @@ class BaseSparseNDArray(NDArray):
         """The stored elements: a copy, as an NDArray."""
         return array(self._values, self._ctx, dtype_name(self._values.dtype))
 
+    @data.setter
+    def data(self, value: Any) -> NoReturn:
+        raise self._refused("data = ...")
+
     @property
     def indices(self) -> NDArray:
         """Indices of the columns (CSR) or of the stored rows: a copy."""
         return array(self._places[-1], self._ctx, "int64")
+
+    @indices.setter
+    def indices(self, value: Any) -> NoReturn:
+        raise self._refused("indices = ...")
 
     def __repr__(self) -> str:
         return f"\n<{self._kind.__name__} {'x'.join(map(str, self._sizes))} @{self._ctx}>"
@@ -203,8 +211,19 @@ class BaseSparseNDArray(NDArray):
         Raises:
             NotSupportedForSparseNDArray: always.
         """
-        raise NotSupportedForSparseNDArray(
-            f"reshape: got a {self.stype} array, expected a dense one: array.tostype('default')"
+        raise self._refused("reshape")
+
+    def asscalar(self) -> NoReturn:
+        """Refused, as in MXNet, for one element, too.
+
+        Raises:
+            NotSupportedForSparseNDArray: always.
+        """
+        raise self._refused("asscalar")
+
+    def _refused(self, what: str) -> NotSupportedForSparseNDArray:
+        return NotSupportedForSparseNDArray(
+            f"{what}: got a {self.stype} array, expected a dense one: array.tostype('default')"
         )
 
     def detach(self) -> Any:

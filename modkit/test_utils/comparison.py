@@ -9,7 +9,7 @@ import numpy as np
 
 from modkit.ndarray import NDArray
 from modkit.symbol import Symbol
-from modkit.test_utils.defaults import Tolerance, get_etol, get_tols
+from modkit.test_utils.defaults import Tolerance, get_atol, get_etol, get_rtol, get_tols
 
 
 def same(a: Any, b: Any) -> bool:
@@ -60,8 +60,8 @@ def locationError(
 def almost_equal(
     a: Any,
     b: Any,
-    rtol: Tolerance = None,
-    atol: Tolerance = None,
+    rtol: float | None = None,
+    atol: float | None = None,
     equal_nan: bool = False,
     use_broadcast: bool = True,
 ) -> bool:
@@ -70,14 +70,14 @@ def almost_equal(
     Args:
         a: the actual values.
         b: the desired values.
-        rtol: relative tolerance; default by element type.
-        atol: absolute tolerance; default by element type.
+        rtol: relative tolerance; default 1e-5 for each element type.
+        atol: absolute tolerance; default 1e-20 for each element type.
         equal_nan: whether a NaN equals a NaN.
         use_broadcast: accept different shapes that broadcast.
     """
     if not use_broadcast:
         checkShapes(a, b)
-    rtol, atol = get_tols(a, b, rtol, atol)
+    rtol, atol = get_rtol(rtol), get_atol(atol)
     return bool(np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan))
 
 
@@ -103,9 +103,9 @@ def assert_almost_equal(
         use_broadcast: accept different shapes that broadcast.
         mismatches: number of elements in the message; only the first number is used.
     """
+    rtol, atol = get_tols(a, b, rtol, atol)
     if almost_equal(a, b, rtol, atol, equal_nan, use_broadcast):
         return
-    rtol, atol = get_tols(a, b, rtol, atol)
     raise AssertionError(_message(a, b, rtol, atol, names, equal_nan, mismatches))
 
 
@@ -175,7 +175,9 @@ def assert_almost_equal_ignore_nan(
     assert_almost_equal(*_without_nan(a, b), rtol, atol, names)
 
 
-def almost_equal_ignore_nan(a: Any, b: Any, rtol: Tolerance = None, atol: Tolerance = None) -> bool:
+def almost_equal_ignore_nan(
+    a: Any, b: Any, rtol: float | None = None, atol: float | None = None
+) -> bool:
     """`almost_equal` where neither is NaN."""
     return almost_equal(*_without_nan(a, b), rtol, atol)
 
