@@ -1,4 +1,4 @@
-"""Set-up of all tests: four simulated CPU devices, XLA options, caches, seeds from test names."""
+"""Set-up of all tests: four simulated CPU devices, XLA options, cache, seeds from test names."""
 
 import gc
 import os
@@ -26,9 +26,6 @@ from modkit import random  # noqa: E402
 from modkit.compile import program  # noqa: E402
 from modkit.name import NameManager  # noqa: E402
 from tests import quick  # noqa: E402
-from tests.shared_context import renew_context, share_context  # noqa: E402
-
-share_context()
 
 if CACHED:  # `make cached`
     program.KEEP_FROM_S = 0.0  # programs of tests compile fast
@@ -66,7 +63,6 @@ def _freed():
     modkit.cache_clear()
     if _compilations.kept > KEPT:
         jax.clear_caches()
-        renew_context()
         _compilations.kept = 0
 
 

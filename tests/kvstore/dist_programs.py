@@ -11,8 +11,6 @@ try:
 except ImportError:  # without `modkit launch`
     import modkit as mx
 
-from tests.shared_context import share_context
-
 
 def values(path):
     """Each kind of call of a store; the states of its optimizer go to a file."""
@@ -420,5 +418,4 @@ def run(calls):
 
 
 if __name__ == "__main__":
-    share_context()
     run(json.loads(sys.argv[1]))
