@@ -52,10 +52,6 @@ class LRScheduler(ChecksArguments):
 
     Raises:
         ParameterError: a value is out of range.
-
-    Differs: a subclass is called as often in a step as MXNet calls it, once for each parameter or
-    list of them. Where several contexts train alike without a store that updates, MXNet calls it
-    for each of them; here they share the rates.
     """
 
     def __init__(

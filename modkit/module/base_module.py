@@ -736,7 +736,7 @@ class BaseModule:
                 initializer, arg_params, aux_params, allow_missing, force_init, allow_extra
             )
         )
-        self.params_initialized, self._params_dirty = True, False
+        self.params_initialized = True
 
     def _init_params(self, given: InitArguments) -> None:
         """Give every parameter a value, in a bound module."""

@@ -110,7 +110,7 @@ class Module(BaseModule):
 
     _can_add_up: ClassVar[bool] = True
     _keeps_missing: ClassVar[bool] = True
-    _params_dirty = False  # for MXNet's programs: `_arg_params` are the present values anyway
+    _params_dirty = False  # as MXNet's programs read it: `_arg_params` are the present values
 
     @check_keywords
     def __init__(
@@ -445,7 +445,7 @@ class Module(BaseModule):
             params.refuse_extra(args, auxs)
         params.set(args, auxs)
         self._copies = None  # they refer to the values before
-        self.params_initialized = self._params_dirty = True
+        self.params_initialized = True
 
     def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
         """Copies of parameters and auxiliary states, on ``cpu(0)``; the latter averaged.
@@ -470,7 +470,6 @@ class Module(BaseModule):
         """Copies of what a bound module holds: zeros until `init_params`."""
         copies = self._parameters().copies(self._copies)
         self._copies = copies  # which an update in another thread forgets
-        self._params_dirty = False
         return copies.args, copies.auxs
 
     _arg_params, _aux_params = present_params(0), present_params(1)
@@ -487,7 +486,7 @@ class Module(BaseModule):
 
     def _sync_params_from_devices(self) -> None:
         """Forget edits of the arrays of `get_params`."""
-        self._copies, self._params_dirty = None, False
+        self._copies = None
 
     # ── The optimizer ───────────────────────────────────────────────────────────────────────
 
@@ -676,7 +675,7 @@ class Module(BaseModule):
         if not (self.binded and self.params_initialized and self.optimizer_initialized):
             self._need("update()", params=True, optimizer=True)
         updater, names, indices, rule = request = update_request(self)
-        self._copies, self._params_dirty = None, True
+        self._copies = None
         group = self._exec_group
         one_pass = group.binding.bounds[0].last
         fuses = rule is not None and group.binding.one_program

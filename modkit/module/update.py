@@ -49,7 +49,7 @@ def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Su
         module._check_order(batches[0], "forward: data_batch")
         module._order_seen = True
     bound, hyper = group.binding.bounds[0], updater.optimizer.hyper
-    module._copies, module._lacks_labels, module._params_dirty = None, False, True
+    module._copies, module._lacks_labels = None, False
     # First what may be refused, then what counts.
     if not bound.only_losses:
         bound.require_heads([])

@@ -12,7 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.errors import NotSupportedError, ParameterError, ShapeError, warn_caller
-from modkit.lr_scheduler import LRScheduler
 from modkit.ndarray import NDArray, from_jax
 from modkit.ndarray.sparse_updates import rows_at, write_rows
 from modkit.ndarray.storage import Cell, LateCell, x64_for
@@ -413,7 +412,7 @@ class RuleOptimizer(Optimizer):
         try:
             multipliers = self._multipliers(indices)
             scheduled = own.constant and self.lr_scheduler is not None
-            rate = self._scheduled_rates(indices) if scheduled else None
+            rate = self._rate() if scheduled else None
             settings = self.lr if rate is None else rate, self.wd, self.rescale_grad
             if latest is not None and latest[0] is multipliers and latest[1] == settings:
                 return latest[2]
@@ -427,18 +426,17 @@ class RuleOptimizer(Optimizer):
         return table
 
     def _table(
-        self, own: _OwnMethods, indices: Any, rate: Any, lr_mult: Any, wd_mult: Any
+        self, own: _OwnMethods, indices: Any, rate: float | None, lr_mult: Any, wd_mult: Any
     ) -> np.ndarray:
         if own.rates is None:
-            rate = self._scheduled_rates(indices) if rate is None else rate
-            rates = np.asarray(rate) * lr_mult
+            rates = (self._rate() if rate is None else rate) * lr_mult
         else:
             rates = self._own_values(own.rates, indices)
         decays = self.wd * wd_mult
         if own.decays is not None:
             decays = self._own_values(own.decays, indices)
         found = {
-            "lr": rates, "rate": rate, "wd": decays, "rescale_grad": self.rescale_grad,
+            "lr": rates, "wd": decays, "rescale_grad": self.rescale_grad,
             "t": self._counts.of(indices),
         }  # fmt: skip
         self._adjust(found, indices)
@@ -447,29 +445,13 @@ class RuleOptimizer(Optimizer):
             row[:] = found[name]
         return table
 
-    def _scheduled_rates(self, indices: tuple[Any, ...]) -> Any:
-        """The current rate, or a tuple with that of each parameter.
-
-        MXNet calls a schedule for each parameter, or once for a list of them; a store, whose
-        indices are names, passes no lists. Only a user's schedule may change with each call.
-        """
-        schedule = self.lr_scheduler
-        at_once = self.lists_rates and not (indices and isinstance(indices[0], str))
-        if at_once or schedule is None or type(schedule).__module__ == LRScheduler.__module__:
-            return self._rate()
-        return tuple(self._rate() for _ in indices)
-
     def _own_values(self, name: str, indices: tuple[Any, ...]) -> np.ndarray:
         """Rates or decays by a subclass's method."""
         own = getattr(self, name)
         return np.array(own(indices) if self.lists_rates else [own(i) for i in indices], np.float64)
 
     def _adjust(self, columns: dict[str, Any], indices: Sequence[Any]) -> None:
-        """Change or add columns of ``hyper``, by name; scalars broadcast.
-
-        Beside the columns there are ``t``, the counts, and ``rate``, the rates without multipliers,
-        which is ``None`` where a subclass computes the rates.
-        """
+        """Change or add columns of ``hyper``, by name; scalars broadcast. ``t``: the counts."""
 
     def create_state(self, index: Any, weight: NDArray) -> Any:
         """The initial state of one parameter, in MXNet's structure."""

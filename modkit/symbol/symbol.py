@@ -309,10 +309,6 @@ class Symbol(Fluent):
             ShapeError: the shapes do not fit; names the node.
             ParameterError: a shape is not a tuple of ints, or by position and by name at once.
             NameNotFoundError: no argument of that name.
-
-        Differs: what an operator refuses in a run is refused here too. MXNet 1.9.1 infers `Reshape`
-        to another number of elements, `stack` of unlike shapes, repeated or absent axes of
-        `transpose`, `flip` and `softmax`, and a `Crop` beyond the edges; its run fails or crashes.
         """
         return infer_shape(self.graph, args, kwargs, partial=False)
 
