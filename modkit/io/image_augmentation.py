@@ -113,12 +113,11 @@ class ImageAugmentation:
         tall = 2 * scale / (1 + aspect)
         size = [min(max(scale * n, given["min_img_size"]), given["max_img_size"])
                 for n in image.shape[:2]]  # fmt: skip
+        height, width = (max(1, round(n)) for n in size)
         c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
         size_change = np.diag([tall, aspect * tall])
         matrix = np.array([[1, shear], [0, 1]]) @ size_change @ np.array([[c, s], [-s, c]])
-        return as_dtype(
-            warped(image, matrix, round(size[0]), round(size[1]), given["fill_value"]), image.dtype
-        )
+        return as_dtype(warped(image, matrix, height, width, given["fill_value"]), image.dtype)
 
     def _resized_crop(
         self, image: np.ndarray, height: int, width: int, draws: np.random.Generator
