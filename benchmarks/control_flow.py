@@ -23,7 +23,13 @@ PASSES = 30
 
 
 class Figures(NamedTuple):
-    """What one process printed."""
+    """Times of one process.
+
+    Attributes:
+        first_s: seconds from binding to the end of the first pass.
+        step_ms: median milliseconds of a later pass.
+        gradient: sum of the absolute values of a gradient, equal for all.
+    """
 
     first_s: float
     step_ms: float

@@ -98,8 +98,8 @@ def fsrcnn(network: Network) -> Symbol:
 
 def text_cnn(network: Network) -> Symbol:
     """Convolutions over 3, 4 and 5 words of 300 numbers, which are learnt (Kim, 2014)."""
-    words, parts = mx.sym.floor(mx.sym.abs(mx.sym.Variable("data")) * 1000), []
-    data = mx.sym.Embedding(mx.sym.clip(words, 0, 4999), input_dim=5000, output_dim=300)
+    numbers, parts = mx.sym.floor(mx.sym.abs(mx.sym.Variable("data")) * 1000), []
+    data = mx.sym.Embedding(mx.sym.clip(numbers, 0, 4999), input_dim=5000, output_dim=300)
     data = mx.sym.expand_dims(data, 1)
     for words in (3, 4, 5):
         net = mx.sym.Convolution(data, kernel=(words, 300), num_filter=100)

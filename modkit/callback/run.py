@@ -240,7 +240,7 @@ class Run:
         }  # fmt: skip
 
     def restore_streams(self) -> None:
-        """Set the streams to those of the checkpoint, before which one batch was read ahead."""
+        """Set the random streams to their states before the batch that was read ahead."""
         if self._ahead is not None:
             set_streams(self._ahead)
             self._ahead = None

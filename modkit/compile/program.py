@@ -100,8 +100,8 @@ class Program(Kept):
         fn: the function, which is given to `jax.jit` when XLA is to run it.
         about: cache key parts of the function, for `describe`.
         name: name in progress lines.
-        sharding: of all arguments; NumPy arrays and arrays on the device then share one
-            executable. Default: that of each argument.
+        sharding: the sharding of all arguments; NumPy arrays and arrays on the device then share
+            one executable. Default: that of each argument.
         donated: the arguments whose buffers a run may take: results of the run before, as in
             training. Runs of large programs are then serialized: see `modkit.tuning.in_flight`.
     """

@@ -120,7 +120,8 @@ def resized(
     Raises:
         FileFormatError: it would become too large, because one edge is so much longer.
     """
-    return _scaled(image, min(image.shape[:2]), shorter, interp or (lambda *_: 1))
+    height, width = _kept_ratio(image, min(image.shape[:2]), shorter)
+    return _of_size(image, height, width, 1 if interp is None else interp(image, height, width))
 
 
 def _enlarged(image: np.ndarray, height: int, width: int, code: int) -> np.ndarray:
@@ -130,19 +131,20 @@ def _enlarged(image: np.ndarray, height: int, width: int, code: int) -> np.ndarr
     """
     for axis, size in enumerate((height, width)):
         if image.shape[axis] < size:
-            image = _scaled(image, image.shape[axis], size, lambda *_: code)
+            image = _of_size(image, *_kept_ratio(image, image.shape[axis], size), code)
     return image
 
 
-def _scaled(
-    image: np.ndarray, edge: int, size: int, interp: Callable[[np.ndarray, int, int], int]
-) -> np.ndarray:
-    """An image (H, W, C) in the ratio that makes an edge of ``edge`` pixels one of ``size``."""
+def _kept_ratio(image: np.ndarray, edge: int, size: int) -> tuple[int, int]:
+    """Height and width of an image (H, W, C) whose edge of ``edge`` pixels becomes ``size``."""
     rows, columns, _ = image.shape
     check_scaled(rows, columns, min(rows, columns) * size // edge)
-    height, width = rows * size // edge, columns * size // edge
-    made = resample.resized(image, height, width, interp(image, height, width))
-    return resample.as_dtype(made, np.uint8)
+    return rows * size // edge, columns * size // edge
+
+
+def _of_size(image: np.ndarray, height: int, width: int, code: int) -> np.ndarray:
+    """An image resized by the interpolation ``code``."""
+    return resample.as_dtype(resample.resized(image, height, width, code), np.uint8)
 
 
 @check_arguments

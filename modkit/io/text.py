@@ -208,8 +208,9 @@ class LibSVMIter(_TableIter):
     Indices begin at 0. Data are csr arrays, labels are dense.
 
     Differs: labels from a file of their own are dense too, and a part has those of its samples;
-    MXNet cuts both files by bytes, each for itself. An index beyond the shape is an error; MXNet's
-    array of it has the element in another row, or writes it outside of its memory, once dense.
+    MXNet cuts both files by bytes, each for itself. An index beyond the shape is an error;
+    MXNet accepts it, and a dense copy of its array has that element in another row, or corrupts
+    memory.
 
     Args:
         data_libsvm: path of the data.

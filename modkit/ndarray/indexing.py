@@ -208,6 +208,8 @@ def without_new_axes(key: Any, value: Any, shape: Shape) -> Any:
 
     MXNet broadcasts such a value to the elements as they lie in the array (``a[..., None] = row``).
     """
+    if not (key is None or isinstance(key, tuple)):
+        return key
     parts = key if isinstance(key, tuple) else (key,)
     if all(part is not None for part in parts):
         return key

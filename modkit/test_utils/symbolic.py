@@ -29,10 +29,12 @@ Arrays = Sequence[Any] | Mapping[str, Any]
 _PROJECTION = "__random_proj"
 
 
-def _named(names: Sequence[str], given: Any, what: str) -> dict[str, Any]:
+def _named(
+    names: Sequence[str], given: Any, what: str, may_be_fewer: bool = False
+) -> dict[str, Any]:
     """Values by name, from a mapping or a sequence in the order of ``names``.
 
-    What a sequence has beyond the names is left out, and expected values may be fewer, as in MXNet.
+    Values of a sequence beyond the names are left out, as in MXNet.
     """
     if given is None:
         return {}
@@ -43,7 +45,7 @@ def _named(names: Sequence[str], given: Any, what: str) -> dict[str, Any]:
             )
         return {name: given[name] for name in names}
     values = list(given)
-    if len(values) < len(names) and what != "expected":
+    if len(values) < len(names) and not may_be_fewer:
         raise ParameterError(f"{what}: got {len(values)} values, expected one for each of {names}")
     return dict(zip(names, values, strict=False))
 
@@ -277,7 +279,7 @@ def check_symbolic_forward(
     ctx = ctx or default_context()
     values = _parse_location(sym, location, ctx, dtype)
     aux = _parse_aux_states(sym, aux_states, ctx, dtype)
-    wanted = _named(sym.list_outputs(), expected, "expected")
+    wanted = _named(sym.list_outputs(), expected, "expected", may_be_fewer=True)
     executor = sym.bind(ctx, values, aux_states=aux)
     outputs = executor.forward(is_train=False)
     for (name, want), got in zip(wanted.items(), outputs, strict=False):
@@ -325,7 +327,9 @@ def check_symbolic_backward(
     aux = _parse_aux_states(sym, aux_states, ctx, dtype)
     names = sym.list_arguments()
     wanted = (
-        dict(expected) if isinstance(expected, Mapping) else _named(names, expected, "expected")
+        dict(expected)
+        if isinstance(expected, Mapping)
+        else _named(names, expected, "expected", may_be_fewer=True)
     )
     requests = _grad_requests(names, grad_req)
     start = {n: _noise(values[n].shape).astype(values[n].dtype) for n in wanted}

@@ -66,6 +66,16 @@ class _TokenEmbedding(Vocabulary):
             VectorFileError: a line has no numbers, or more or fewer than the lines before.
         """
         path = Path(pretrained_file_path).expanduser()
+        try:
+            self._read_vectors(path, elem_delim, init_unknown_vec, encoding)
+        except MissingFileError as error:
+            name = type(self).__name__
+            raise ParameterError(f"{name}: pretrained_file_path: {error}") from error
+
+    def _read_vectors(
+        self, path: Path, elem_delim: str, init_unknown_vec: Vector, encoding: str
+    ) -> None:
+        """Add the tokens of a file with their vectors."""
         logging.info("Loading pre-trained token embedding vectors from %s", path)
         vectors: dict[str, list[float]] = {}
         unknown: list[float] | None = None
@@ -100,14 +110,19 @@ class _TokenEmbedding(Vocabulary):
         """
         if vocabulary is None:
             return
+        self._check_vocabulary(vocabulary)
         self._idx_to_vec = array(self._rows_for(vocabulary))
         self._index(vocabulary)
 
+    def _check_vocabulary(self, vocabulary: Any) -> None:
+        if not isinstance(vocabulary, Vocabulary):
+            raise ParameterError(
+                f"{type(self).__name__}: vocabulary: got {type(vocabulary).__name__}, expected a "
+                "Vocabulary"
+            )
+
     def _rows_for(self, vocabulary: Vocabulary) -> np.ndarray:
         """Vectors for a vocabulary, whose token of index 0 has that of unknown tokens."""
-        if not isinstance(vocabulary, Vocabulary):
-            got = type(vocabulary).__name__
-            raise ParameterError(f"vocabulary: got {got}, expected a Vocabulary")
         vectors = self._vectors().asnumpy()
         rows = vectors[[self._token_to_idx.get(token, 0) for token in vocabulary.idx_to_token]]
         rows[0] = vectors[0]
@@ -168,19 +183,16 @@ class _TokenEmbedding(Vocabulary):
 
 def _lines(path: Path, delimiter: str, encoding: str) -> Iterator[tuple[int, str, list[float]]]:
     """Line number, token and numbers; lines with a single number are skipped."""
-    try:
-        for number, line in text_lines(path, encoding):
-            token, *rest = line.rstrip().split(delimiter)
-            if len(rest) <= 1:
-                if line.strip():
-                    warn_caller(f"{path}: line {number}: no vector: skipped")
-                continue
-            try:
-                yield number, token, [float(each) for each in rest]
-            except ValueError as error:
-                raise VectorFileError(f"{path}: line {number}: {error}") from error
-    except MissingFileError as error:
-        raise ParameterError(f"pretrained_file_path: {error}") from error
+    for number, line in text_lines(path, encoding):
+        token, *rest = line.rstrip().split(delimiter)
+        if len(rest) <= 1:
+            if line.strip():
+                warn_caller(f"{path}: line {number}: no vector: skipped")
+            continue
+        try:
+            yield number, token, [float(each) for each in rest]
+        except ValueError as error:
+            raise VectorFileError(f"{path}: line {number}: {error}") from error
 
 
 class _Pretrained(_TokenEmbedding):
@@ -303,6 +315,7 @@ class CompositeEmbedding(_TokenEmbedding):
 
     def __init__(self, vocabulary: Vocabulary, token_embeddings: Any):
         super().__init__()
+        self._check_vocabulary(vocabulary)
         if isinstance(token_embeddings, _TokenEmbedding):
             token_embeddings = [token_embeddings]
         many = isinstance(token_embeddings, list)

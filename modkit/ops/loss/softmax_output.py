@@ -163,8 +163,9 @@ def softmax_output(
         returns: as ``data``.
 
     Differs:
-        ``data`` with one axis, (C,), need ``preserve_shape``, and a probability for each class;
-        without, MXNet 1.9.1 gives a 1 for each in training, and their softmax otherwise.
+        ``data`` with one axis, (C,), need ``preserve_shape`` and a probability for each class.
+        Without ``preserve_shape`` they are an error here; MXNet 1.9.1 returns ones in training,
+        and their softmax otherwise.
         The label may be of any type, MXNet requires that of ``data``. With ``out_grad=True`` the
         factor is the head gradient, as documented; MXNet 1.9.1 takes its own output for it.
     """
