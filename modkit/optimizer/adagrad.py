@@ -8,7 +8,7 @@ from typing import Any
 from modkit.errors import NotSupportedError
 from modkit.ops.update import formulas
 from modkit.optimizer.base import register
-from modkit.optimizer.update_rules import RuleOptimizer, UpdateRule
+from modkit.optimizer.update_rules import RuleOptimizer
 
 
 @register
@@ -103,6 +103,9 @@ class RMSProp(RuleOptimizer):
     [0.6838 0.6838]
     """
 
+    _formula, _fields = staticmethod(formulas.rmsprop_alex), {"arrays": 3}
+    _unless = "centered", formulas.rmsprop, {"arrays": 1}
+
     def __init__(
         self,
         learning_rate: float | None = 0.001,
@@ -116,12 +119,6 @@ class RMSProp(RuleOptimizer):
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.gamma1, self.gamma2, self.centered, self.epsilon = gamma1, gamma2, centered, epsilon
         self.clip_weights = clip_weights
-
-    def rule(self) -> UpdateRule:
-        """The update rule of one parameter."""
-        if self.centered:
-            return self._formula_rule(formulas.rmsprop_alex, arrays=3)
-        return self._formula_rule(formulas.rmsprop, arrays=1)
 
 
 @register

@@ -35,6 +35,8 @@ class Adam(RuleOptimizer):
     [0.9 0.9]
     """
 
+    _formula, _fields = staticmethod(formulas.adam), {"arrays": 2, "lazy": "lazy_update"}
+
     def __init__(
         self,
         learning_rate: float | None = 0.001,
@@ -46,10 +48,6 @@ class Adam(RuleOptimizer):
     ):
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.beta1, self.beta2, self.epsilon, self.lazy_update = beta1, beta2, epsilon, lazy_update
-
-    def rule(self) -> UpdateRule:
-        """The update rule of one parameter."""
-        return self._formula_rule(formulas.adam, arrays=2, lazy=bool(self.lazy_update))
 
     def _adjust(self, columns: dict[str, Any], indices: Sequence[Any]) -> None:
         rates, counts = columns["lr"], columns["t"]

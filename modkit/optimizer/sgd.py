@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -15,16 +14,6 @@ from modkit.errors import ParameterError
 from modkit.ops.update import formulas
 from modkit.optimizer.base import register
 from modkit.optimizer.update_rules import FormulaRule, RuleOptimizer, UpdateRule, zeros
-
-
-@functools.lru_cache(typed=True)  # of the same settings the same object
-def _sgd(momentum: float, clip_gradient: float | None, lazy: bool) -> FormulaRule:
-    """`modkit.ops.update.formulas.sgd`, or ``sgd_mom``, whose state is the velocity."""
-    numbers = (("clip_gradient", clip_gradient),)
-    if not momentum:
-        return FormulaRule(formulas.sgd, numbers, lazy=lazy, master_first=False)
-    numbers = (("momentum", momentum), *numbers)
-    return FormulaRule(formulas.sgd_mom, numbers, bare=True, lazy=lazy, master_first=False)
 
 
 @register
@@ -49,15 +38,14 @@ class SGD(RuleOptimizer):
 
     direct = True
     lists_rates = True
+    _stateless: ClassVar[Any] = {"lazy": "lazy_update", "master_first": False}
+    _formula, _fields = staticmethod(formulas.sgd_mom), {**_stateless, "bare": True}
+    _unless = "momentum", formulas.sgd, _stateless
 
     def __init__(self, momentum: float = 0.0, lazy_update: bool = True, **kwargs: Any):
         super().__init__(**kwargs)
         self.momentum, self.lazy_update = momentum, lazy_update
         self.aggregate_num = 4
-
-    def rule(self) -> UpdateRule:
-        """The update rule of one parameter."""
-        return _sgd(self.momentum, self.clip_gradient or None, bool(self.lazy_update))
 
 
 @register
@@ -108,10 +96,10 @@ class NAG(RuleOptimizer):
 
     def rule(self) -> UpdateRule:
         """The update rule of one parameter; without momentum that of SGD, lazy as in MXNet."""
-        clip = self.clip_gradient or None
+        numbers = (("clip_gradient", self.clip_gradient or None),)
         if not self.momentum:
-            return _sgd(0.0, clip, True)
-        numbers = (("momentum", self.momentum), ("clip_gradient", clip))
+            return FormulaRule(formulas.sgd, numbers, lazy=True, master_first=False)
+        numbers = (("momentum", self.momentum), *numbers)
         return NAGRule(formulas.nag_mom, numbers, bare=True, master_first=False)
 
 
@@ -135,6 +123,9 @@ class Signum(RuleOptimizer):
     [0.9 0.9]
     """
 
+    _formula, _fields = staticmethod(formulas.signum), {"bare": True}
+    _unless = "momentum", formulas.signsgd, {}
+
     def __init__(
         self,
         learning_rate: float | None = 0.01,
@@ -144,12 +135,6 @@ class Signum(RuleOptimizer):
     ):
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.momentum, self.wd_lh = momentum, wd_lh
-
-    def rule(self) -> UpdateRule:
-        """The update rule of one parameter."""
-        if self.momentum:
-            return self._formula_rule(formulas.signum, bare=True)
-        return self._formula_rule(formulas.signsgd)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -130,24 +131,6 @@ class FormulaRule(UpdateRule):
         if not states:
             return made, None
         return made if self.bare else (made[0], made[1:])
-
-
-@functools.cache
-def _constants(formula: Any, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """Names of the numbers of a formula, its keywords, that are no columns."""
-    code = formula.__code__
-    numbers = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
-    return tuple([n for n in numbers if n not in columns])
-
-
-@functools.lru_cache
-def _rule_of(
-    formula: Callable[..., Any], columns: tuple[str, ...], values: tuple[Any, ...], **fields: Any
-) -> FormulaRule:
-    """A rule; of the same settings the same object, as every eager update makes one."""
-    named = zip(_constants(formula, columns), values, strict=True)
-    numbers = tuple((n, (v or None) if n.startswith("clip") else v) for n, v in named)
-    return FormulaRule(formula, numbers, columns=columns, **fields)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -359,7 +342,9 @@ class RuleOptimizer(Optimizer):
     _formula: ClassVar[Callable[..., Any] | None] = None
     """See `FormulaRule`; its constants are attributes of the optimizer."""
     _fields: ClassVar[Mapping[str, Any]] = {}
-    """Fields of the rule, if they do not depend on settings."""
+    """Fields of the rule. ``lazy`` may be the name of an attribute that decides it."""
+    _unless: ClassVar[tuple[str, Callable[..., Any], Mapping[str, Any]] | None] = None
+    """An attribute, and the formula and fields of the rule while it is false or 0."""
     _columns: ClassVar[tuple[str, ...]] = UpdateRule.columns
     """Names of the columns of ``hyper``, those of the rule."""
     _clip_norm: float | None = None  # set by the callback ClipGlobalNorm
@@ -368,13 +353,7 @@ class RuleOptimizer(Optimizer):
         """The rule of one parameter; ``None`` if the current settings have none."""
         if self._formula is None:
             raise NotImplementedError
-        return self._formula_rule(self._formula, **self._fields)
-
-    def _formula_rule(self, formula: Callable[..., Any], **fields: Any) -> FormulaRule:
-        """A rule with this optimizer's numbers: the attributes that the formula names."""
-        names = _constants(formula, self._columns)
-        values = tuple(map(functools.partial(getattr, self), names))
-        return _rule_of(formula, self._columns, values, **fields)
+        return _rule_of(*_settings_of(type(self))(self))
 
     def tree_rule(self, names: Sequence[str] | None = None) -> Any:
         """The update of all parameters as a pure function; see `TreeRule`.
@@ -609,6 +588,43 @@ class RuleOptimizer(Optimizer):
         row, rows = update_rows(tree, few[0], change, rest, hyper)
         for array, value in zip(arrays, [row, *jax.tree.leaves(rows)], strict=True):
             write_rows(array, ids, np.asarray(value)[: len(ids)])
+
+
+def _constants(formula: Any, columns: tuple[str, ...]) -> list[str]:
+    """Names of the numbers of a formula, its keywords, that are no columns."""
+    code = formula.__code__
+    numbers = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
+    return [n for n in numbers if n not in columns]
+
+
+@functools.cache
+def _settings(klass: type[RuleOptimizer]) -> tuple[str, ...]:
+    """Names of the attributes that decide the rule of a class with a formula."""
+    others = () if klass._unless is None else klass._unless[:1]
+    lazy = klass._fields.get("lazy")
+    names = (*_constants(klass._formula, klass._columns), *others)
+    return names if not isinstance(lazy, str) else (*names, lazy)
+
+
+@functools.cache
+def _settings_of(klass: type[RuleOptimizer]) -> Callable[[RuleOptimizer], tuple[Any, ...]]:
+    """Reads the class of an optimizer, and the attributes that decide its rule."""
+    return operator.attrgetter("__class__", *_settings(klass))
+
+
+@functools.lru_cache(typed=True)
+def _rule_of(klass: type[RuleOptimizer], *values: Any) -> FormulaRule:
+    """The rule of settings; of the same ones the same object, as every update makes one."""
+    own = dict(zip(_settings(klass), values, strict=True))
+    formula: Any = klass._formula
+    fields = klass._fields
+    if klass._unless is not None and not own[klass._unless[0]]:
+        _, formula, fields = klass._unless
+    if isinstance(lazy := fields.get("lazy"), str):
+        fields = {**fields, "lazy": bool(own[lazy])}
+    names = _constants(formula, klass._columns)
+    numbers = tuple((n, (own[n] or None) if n.startswith("clip") else own[n]) for n in names)
+    return FormulaRule(formula, numbers, columns=klass._columns, **fields)
 
 
 _EAGER = ("update_multi_precision", "_update_impl", "create_state", "create_state_multi_precision")
