@@ -184,14 +184,6 @@ class Run:
             self.eval_metric.reset()
             self.call("on_epoch_begin")
 
-    def end_batch(self, *, chunk_end: bool, last: bool) -> None:
-        """Count a batch, and call the objects."""
-        self.batch, self.step = self.batch + 1, self.step + 1
-        self.chunk_end, self.last_batch = chunk_end, last
-        for each in self.callbacks:
-            if last or each._sleeps_until <= self.batch:
-                each.on_batch_end(self)
-
     def all_have(self, batch: Any) -> bool:
         """Whether every worker has a batch; also agrees on `stopping`."""
         return self._agreed(batch is not None) == self.workers.size

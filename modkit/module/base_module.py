@@ -40,7 +40,7 @@ from modkit.module.argument_checks import as_list, check_epochs, check_functions
 from modkit.module.data_checks import warn_of_repeats
 from modkit.module.optimizer_setup import kept_optimizer
 from modkit.module.parameters import InitArguments, Params, averaged, check_given
-from modkit.module.steps_per_call import Chunks, Sums, steps_at_once, while_all_have
+from modkit.module.steps import Chunks, Sums, steps_at_once, while_all_have
 from modkit.module.typing import (
     Data,
     Functions,
@@ -478,7 +478,7 @@ class BaseModule:
         """
         metric = run.eval_metric
         prepares = row_ids is not None or overrides(self, BaseModule, "prepare")
-        nbatch, batch = run.batch, batches.first
+        batch = batches.first
         while batch is not None:
             if monitor is not None:
                 monitor.tic()
@@ -500,17 +500,17 @@ class BaseModule:
                 known["eval_name_vals"] = values
             if batch_ends:
                 known |= {
-                    "data_batch": batch, "nbatch": nbatch, "end_of_batch": following is None,
+                    "data_batch": batch, "nbatch": run.batch, "end_of_batch": following is None,
                     "next_data_batch": batch if following is None else following,
                 }  # fmt: skip
                 # Not `_call` and `_param`: three calls less in every batch.
-                param = BatchEndParam(run.epoch, nbatch, metric, dict(known))
+                param = BatchEndParam(run.epoch, run.batch, metric, dict(known))
                 for callback in batch_ends:
                     callback(param)
-            run.end_batch(chunk_end=batches.chunk_end, last=following is None)
-            if run.stopping and batches.chunk_end:
+            batches.end(last=following is None)
+            if run.stopping and run.chunk_end:
                 return
-            nbatch, batch = nbatch + 1, following
+            batch = following
 
     def _end_of_training_data(self, run: Run, began_s: float, callbacks: Functions) -> None:
         """Log an epoch of training, and call MXNet's functions of its end."""

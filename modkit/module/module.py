@@ -52,15 +52,10 @@ from modkit.module.parameters import (
 )
 from modkit.module.repr import html_of, text_of
 from modkit.module.split_batch import groups_of, names_of
+from modkit.module.steps import join_update, train_on, update_request
 from modkit.module.training_state import load_state, state_of
 from modkit.module.typing import GradReq, InputShapes, OutGrads
-from modkit.module.update import (
-    join_update,
-    sums_of_own_store,
-    train_on,
-    update_request,
-    update_unfused,
-)
+from modkit.module.update import sums_of_own_store, update_unfused
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import accepted, x64_for
@@ -769,7 +764,7 @@ class Module(BaseModule):
 
     _train_on: ClassVar[Any] = train_on
     _calls: ClassVar[Any] = forward, backward, BaseModule.forward_backward, update, update_metric
-    """Module's own methods of `modkit.module.update.CALLS`. `fit` calls them batch by batch if a
+    """Module's own methods of `modkit.module.steps.CALLS`. `fit` calls them batch by batch if a
     subclass or an instance replaces one."""
 
     def install_monitor(self, mon: Monitor) -> None:

@@ -258,14 +258,6 @@ class OwnCells(NamedTuple):
     grads: Cells
 
 
-class Batch(NamedTuple):
-    """A batch of a step; see `modkit.step.fused.StepInputs`."""
-
-    data: Arrays
-    key_data: Any
-    hyper: Any
-
-
 class Update(NamedTuple):
     """An optimizer update fused into the program of a pass.
 
@@ -273,13 +265,13 @@ class Update(NamedTuple):
         names: the parameters, in the order of the rows of ``hyper``.
         rule: the optimizer's tree rule.
         hyper: hyperparameters that change from step to step.
-        queued: earlier batches of the same program.
+        queued: data, key data and hyperparameters of earlier batches of the same program.
     """
 
     names: tuple[str, ...]
     rule: Any
     hyper: Any
-    queued: Sequence[Batch] = ()
+    queued: Sequence[tuple[Arrays, Any, Any]] = ()
 
 
 class Pass:
@@ -350,10 +342,12 @@ class Pass:
                 cell.wait_for(self, cell.aval)
 
     @classmethod
-    def of_step(cls, bound: Bound, store: Store, batch: Batch, update: Update) -> Pass:
+    def of_step(
+        cls, bound: Bound, store: Store, data: Arrays, key_data: Any, update: Update
+    ) -> Pass:
         """A pass over a batch whose gradients and update are requested from the beginning."""
         made = cls.__new__(cls)
-        made.bound, made.local, made.key_data = bound, batch.data, batch.key_data
+        made.bound, made.local, made.key_data = bound, data, key_data
         made.train = made.writes_aux = made.wants_gradients = True
         made.update, made.old, made._lent = update, {}, bound.lent()
         made.shared, made.aux = store.read(made, bound.shared, bound.aux)
@@ -556,7 +550,7 @@ class Pass:
         fixed = self.shared
         fixed = {} if len(fixed) == len(params) else {n: fixed[n] for n in fixed if n not in params}
         if update.queued:
-            batches = [*update.queued, Batch(self.local, self.key_data, update.hyper)]
+            batches = [*update.queued, (self.local, self.key_data, update.hyper)]
             data, key_data, hyper = zip(*batches, strict=True)
             program = steps_program(bound.plan(*plan))
             key_data, hyper = np.stack(key_data), np.stack(hyper)

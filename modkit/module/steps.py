@@ -1,0 +1,290 @@
+"""Steps of a training: its batches in chunks, each trained on by one program.
+
+``fit(steps_per_call=K)`` trains on K batches by one call.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NoReturn
+
+import jax
+
+from modkit import engine
+from modkit.callback import Run
+from modkit.errors import NotReadyError, ParameterError
+from modkit.io import DataBatch
+from modkit.kvstore import KVStore
+from modkit.metric import EvalMetric
+from modkit.module.data_batch import held
+from modkit.module.split_batch import value_of
+from modkit.ndarray.storage import accepted, take_over
+from modkit.optimizer.update_rules import TreeRule
+from modkit.signals import DeferredReads
+from modkit.step.bound import Pass, Update
+from modkit.step.shards import DistributedRule
+
+CALLS = ("forward", "backward", "forward_backward", "update", "update_metric")
+"""The methods that `fit` calls for a batch where `train_on` does not run it."""
+_calls_of = operator.attrgetter(*CALLS)
+
+Indices = tuple[str, ...] | tuple[int, ...]
+UpdateRequest = tuple[Any, tuple[str, ...], Indices, TreeRule | DistributedRule | None]
+"""The result of `update_request`. A NamedTuple takes one more call in every batch."""
+
+Sums = tuple[Sequence[Any], bool]
+"""Statistics of each batch, for the metric, and whether they are those of several replicas."""
+
+
+def steps_at_once(given: int | None, monitor: Any) -> int:
+    """The number of batches of one program; a monitor sees each batch."""
+    steps = engine.steps_per_call() if given is None else given
+    steps = engine.check_steps("fit: steps_per_call", steps)
+    return steps if monitor is None else 1
+
+
+class Chunks:
+    """The batches of an iterator: the ``first``, and from each the next one.
+
+    The next chunk is read when the last batch of the present one has been trained on, since an
+    iterator may reuse its arrays.
+
+    Args:
+        batches: the iterator.
+        size: number of batches in a chunk.
+        run: the training, whose batches are counted here; its position is noted before a chunk is
+            read, where that is wanted.
+
+    Attributes:
+        first: the first batch.
+
+    Raises:
+        ParameterError: there is no batch.
+    """
+
+    def __init__(self, batches: Iterable[Any], size: int, run: Run):
+        self._batches, self._size, self._run = iter(batches), size, run
+        self._chunk: list[Any] = []
+        self._place = 0
+        self._sums: Sums | None = None
+        self.first = self.next()
+        if self.first is None:
+            raise ParameterError(f"fit: train_data has no batch{_reason(run)}")
+        run.restore_streams()
+
+    def trained(self, module: Any, eval_metric: Any) -> bool:
+        """Train on the whole chunk at its first batch; add each batch to the metric in its turn.
+
+        Returns:
+            ``False``, without training, if the batches have to run one by one, call by call.
+        """
+        self._run.chunk_end = self._place + 1 == len(self._chunk)
+        if self._place == 0:
+            self._sums = module._train_on(self._chunk, eval_metric)
+        if self._sums is None:
+            return False
+        sums, stacked = self._sums
+        eval_metric.absorb(sums[self._place], stacked=stacked)
+        return True
+
+    def next(self) -> Any:
+        """Go on from the present batch, which has been trained on; ``None`` after the last."""
+        self._place += 1
+        if self._place < len(self._chunk):
+            return self._chunk[self._place]
+        if self._run.marking:
+            self._run.mark()
+        else:
+            self._run.position = None
+        self._place, self._chunk = 0, []
+        while len(self._chunk) < self._size and (batch := next(self._batches, None)) is not None:
+            # Several batches are copied, since iterators may reuse their arrays.
+            self._chunk.append(held(batch) if self._size > 1 else batch)
+        return self._chunk[0] if self._chunk else None
+
+    def end(self, *, last: bool) -> None:
+        """Count the batch that was trained on, and call the training's objects."""
+        run = self._run
+        run.batch, run.step, run.last_batch = run.batch + 1, run.step + 1, last
+        for each in run.callbacks:
+            if last or each._sleeps_until <= run.batch:
+                each.on_batch_end(run)
+
+
+def _reason(run: Run) -> str:
+    """Why an epoch has no batch, as far as the iterator shows it."""
+    data = run.train_data
+    samples, size = getattr(data, "num_data", None), getattr(data, "batch_size", None)
+    if samples == 0:
+        return f": it has 0 samples, for batches of {size}"
+    dropping = getattr(data, "last_batch_handle", None) == "discard"
+    if dropping and isinstance(samples, int) and isinstance(size, int) and samples < size:
+        return (
+            f": its {samples} samples are fewer than a batch of {size}, which "
+            "last_batch_handle='discard' drops"
+        )
+    if run.step:
+        return f" in epoch {run.epoch}: its reset() has to go back to the first batch"
+    return "; an iterator that was read to its end needs reset()"
+
+
+def while_all_have(batches: Iterable[Any], run: Run) -> Iterable[Any]:
+    """The batches, for as long as every worker has one.
+
+    An epoch ends for all workers when the first of them has no batch left. What others have left
+    is not trained on, since a step needs the gradients of all.
+
+    Args:
+        batches: the iterator.
+        run: the training, with its workers.
+    """
+    return batches if run.workers is None else _while_all(iter(batches), run)
+
+
+def _while_all(batches: Iterator[Any], run: Run) -> Iterator[Any]:
+    while run.all_have(batch := next(batches, None)):
+        yield batch
+
+
+def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Sums | None:
+    """`BaseModule._train_on` of a Module: a pass with its update and metric, run at once."""
+    own = _calls_of(type(module)) != module._calls or not vars(module).keys().isdisjoint(CALLS)
+    if own or module._state_names:
+        return None
+    group, (updater, names, indices, rule) = module._exec_group, update_request(module)
+    label_names = group.binding.label_names
+    metric = eval_metric.fused(label_names, group.output_names)
+    arrays = rule and metric and _inputs_of(group, batches, len(module._data_names))
+    if not arrays:
+        return None
+    if not module._order_seen and batches[0].provide_data:
+        module._check_order(batches[0], "forward: data_batch")
+        module._order_seen = True
+    bound, hyper = group.binding.bounds[0], updater.optimizer.hyper
+    module._copies, module._lacks_labels = None, False
+    # First what may be refused, then what counts.
+    if not bound.only_losses:
+        bound.require_heads([])
+    keys, tables = map(bound.draw, itertools.repeat(rule)), map(hyper, itertools.repeat(indices))
+    store = group.store
+    with store.lock, DeferredReads():  # as in `Module.update`
+        store.adopt(names, states_of(module, updater, names, indices), module._shards)
+        *queued, (data, key, table) = zip(arrays, keys, tables, strict=False)
+        update = Update(names, rule, table, queued)
+        sums = Pass.of_step(bound, store, data, key, update).run(metric, label_names)
+    return sums if queued else [sums], len(module._context) > 1
+
+
+def join_update(module: Any, one_pass: Pass, request: UpdateRequest) -> bool:
+    """Fuse an update into a pass of the last batch; false where it cannot be.
+
+    Args:
+        module: the module, whose store's lock is held.
+        one_pass: the pass.
+        request: the result of `update_request`.
+    """
+    updater, names, indices, rule = request
+    store = module._exec_group.store
+    with DeferredReads():  # else a signal handler runs the pass without the update
+        if not one_pass.can_update():
+            return False
+        store.adopt(names, states_of(module, updater, names, indices), module._shards)
+        one_pass.join(Update(names, rule, updater.optimizer.hyper(indices)))
+        module._step = one_pass
+        if not module._step_waits:
+            one_pass.run()
+        return True
+
+
+def _inputs_of(group: Any, batches: Sequence[Any], count: int) -> list[dict[str, Any]] | None:
+    """Arrays of batches for the program of a step, by name of the input.
+
+    Args:
+        group: the bound graph.
+        batches: the batches.
+        count: number of data arrays of each that the module reads.
+
+    Returns:
+        ``None`` where no program runs all of a step, a monitor shows its inside, or a batch has
+        other shapes than those that are bound.
+    """
+    binding = group.binding
+    if not binding.can_queue or group.bound_apart is not group.store.apart:
+        return None
+    for face in binding.faces:
+        if face._monitor is not None:
+            return None
+    cells, local, found = binding.input_cells, binding.bounds[0].local, []
+    for batch in batches:
+        if not isinstance(batch, DataBatch) or not batch.data:
+            return None
+        data, label = batch.data[:count], (batch.label or ()) if binding.label_names else ()
+        values = accepted(cells, (*data, *label))
+        if values is not None:
+            take_over(cells, values)
+        elif group.takes(data, label):
+            group.load(list(map(value_of, data)), binding.data_shapes)
+            group.load(list(map(value_of, label)), binding.label_shapes or ())
+        else:
+            return None
+        if values is not None and len(values) == len(local):
+            found.append(dict(zip(binding.input_names, values, strict=True)))
+        else:
+            found.append({name: cell.for_program() for name, cell in local.items()})
+    return found
+
+
+def update_request(module: Any) -> UpdateRequest:
+    """The update of a module's batch, with its present optimizer and settings.
+
+    Returns:
+        The updater; names of the parameters that it updates; the indices by which it knows them;
+        and the rule that a program fuses, ``None`` if the updater runs apart.
+    """
+    group, kvstore, shards = module._exec_group, module._kvstore, module._shards
+    if group.store.apart is not module._is_apart:
+        _refuse_storage(module._is_apart)
+    names, indices = group.trained, group.indices
+    # Not `_present_updater`: a call less in every batch.
+    updater = kvstore._updater if module._update_on_kvstore else module._updater
+    frozen = getattr(updater, "optimizer", module._optimizer)._frozen
+    if frozen:
+        kept = [at for at, name in enumerate(names) if name not in frozen]
+        names, indices = tuple(names[at] for at in kept), tuple(indices[at] for at in kept)
+    # The updater's, which is another than ours once states with an optimizer were loaded.
+    own_store = kvstore is None or isinstance(kvstore, KVStore)
+    fuses = own_store and hasattr(updater, "optimizer") and not module._compression_params
+    rule = updater.optimizer.tree_rule(names) if fuses else None
+    workers = module._workers
+    if workers is not None and workers.size == 1 and shards is None:
+        workers = None  # one worker runs the step of a single process, which donates
+    if rule is not None and (workers is not None or shards is not None):
+        rule = DistributedRule(rule, workers, shards)
+    return updater, names, names if module._update_on_kvstore else indices, rule
+
+
+def states_of(
+    module: Any, updater: Any, names: Sequence[str], indices: Sequence[Any], weights: Any = None
+) -> list[Any]:
+    """Optimizer states in the order of the names; created or checked at their first use."""
+    if not all(map(updater.states_synced.get, indices)):
+        weights = weights or module._exec_group.weights_of(names)
+        for index, weight in zip(indices, weights, strict=True):
+            state = updater.ensure_state(index, weight)
+            if module._shards is not None:  # one by one: no device has room for all of them
+                for each in jax.tree.leaves(state):
+                    module._shards.place(each)
+    return list(map(updater.states.get, indices))
+
+
+def _refuse_storage(is_apart: bool) -> NoReturn:
+    """Raise NotReadyError: the parameters are not stored as a module updates them."""
+    own, other = ("apart", "as one") if is_apart else ("as one", "apart")
+    raise NotReadyError(
+        f"update: with its kvstore the module trains the parameters of its contexts {own}, but "
+        f"they are kept {other} since init_optimizer() of a module that shares them; call "
+        "init_optimizer(kvstore=..., force_init=True) again, so that both modules have a store "
+        "or neither has"
+    )
