@@ -77,6 +77,16 @@ def unet(network: Network) -> Symbol:
     return _classes(_mean(_conv(net, 8, 1)), network)
 
 
+def fcn(network: Network) -> Symbol:
+    """Classes of pixels: VGG-11's first half, scores, enlarged by 8 (FCN: Long et al., 2015)."""
+    net = mx.sym.Variable("data")
+    for filters in ((64,), (128,), (256, 256)):
+        for each in filters:
+            net = _conv(net, each, 3, 1, 1)
+        net = _max(net)
+    return _classes(_mean(_deconv(_conv(net, 21, 1), 21, 16, 8, 4)), network)
+
+
 def vgg(network: Network) -> Symbol:
     """VGG-11 for images of 32x32, whose last layers see 2x2."""
     net = mx.sym.Variable("data")
@@ -130,6 +140,7 @@ def alexnet(network: Network) -> Symbol:
 OWN = {
     "dcgan": (Network("DCGAN 32x32, batch 32", "", (32, 100, 1, 1), 2, 5), dcgan),
     "unet": (Network("U-Net 128x128, batch 2", "", (2, 1, 128, 128), 2, 5), unet),
+    "fcn": (Network("FCN-8s 160x160, batch 2", "", (2, 3, 160, 160), 21, 3), fcn),
     "vgg": (Network("VGG-11 32x32, batch 64", "", (64, 3, 32, 32), 10, 3), vgg),
     "fsrcnn": (Network("FSRCNN 32x32, batch 16", "", (16, 1, 32, 32), 2, 5), fsrcnn),
     "text": (Network("text CNN 56 words, batch 50", "", (50, 56), 2, 5), text_cnn),
@@ -158,10 +169,8 @@ class Form(NamedTuple):
 
 FORMS = {
     "slices": Form(conv_matmul, "_slices_are_faster", _never, ("lenet", "resnet20", "vgg")),
-    "phases": Form(
-        conv_matmul, "_phases_are_faster", _never, ("dcgan", "unet", "resnet20", "resnet50")
-    ),
-    "col2im": Form(conv_matmul, "_col2im_is_faster", _never, ("dcgan", "fsrcnn", "lenet")),
+    "phases": Form(conv_matmul, "phases_are_faster", _never, ("fcn",)),
+    "col2im": Form(conv_matmul, "col2im_is_faster", _never, ("dcgan", "fsrcnn", "lenet")),
     "strips": Form(conv_matmul, "_MOST_STRIPS", 1, ("unet", "c3d")),
     "smaller": Form(conv_matmul, "_is_smaller", _never, ("vgg",)),
     "pointwise": Form(

@@ -7,10 +7,10 @@ import pytest
 from jax import lax
 
 import modkit.ops  # noqa: F401 - registers every operator
-from modkit.ops.nn.convolution import Moves
+from modkit.ops.nn.convolution import Moves, by_xla
 from modkit.ops.registry import get_op
 from modkit.tuning.config import current
-from modkit.tuning.cpu import conv_matmul
+from modkit.tuning.cpu import conv_data_gradient
 from modkit.tuning.cpu.convolution import convolve_last, deconvolve_last
 
 LETTERS = {1: "W", 2: "HW", 3: "DHW"}
@@ -106,9 +106,10 @@ def test_few_channels(channels, kernel, moves, samples):
         ((1, 34, 33, 3), (8, 3, 3, 3), FEW[0], 2),
         ((5, 34, 33, 3), (8, 5, 5, 3), FEW[0], 2),
         ((1, 34, 33, 3), (8, 9, 9, 3), FEW[0], 3),
-        ((1, 34, 33, 3), (8, 2, 2, 3), Moves((9, 9), (1, 1), NO_PADS), 4),
+        ((1, 34, 33, 3), (8, 2, 2, 3), Moves((9, 9), (1, 1), NO_PADS), 2),
+        ((2, 35, 34, 16), (5, 9, 9, 16), Moves((4, 4), (1, 1), NO_PADS), 4),
         ((5, 34, 33, 6), (8, 3, 3, 6), FEW[0], 3),
-        ((5, 34, 33, 6), (8, 3, 3, 6), FEW[1], 5),
+        ((5, 34, 33, 6), (8, 3, 3, 6), FEW[1], 2),
         ((2, 7, 7, 6), (8, 3, 3, 6), Moves((1, 1), (1, 1), NO_PADS), 2),
         ((2, 17, 17, 6), (8, 3, 3, 6), Moves((1, 1), (1, 1), NO_PADS), 3),
     ],
@@ -132,15 +133,32 @@ def test_where_xla_is_asked(data, weight, moves, asked):
 )
 def test_gradients_by_phases_of_the_stride(kernel, stride, pads):
     moves = Moves(stride, (1, 1), pads)
-    shapes = (2, 35, 34, 16), (5, *kernel, 16)
-    assert conv_matmul._phases_are_faster(
-        jnp.empty(shapes[0]), jnp.empty((2, *moves.counts((35, 34), kernel), 5)), moves
-    )
-    _compare(*shapes, moves, 1)
+    rng = np.random.default_rng(0)
+    weight = rng.standard_normal((5, *kernel, 16)).astype("f")
+    cotangent = rng.standard_normal((2, *moves.counts((35, 34), kernel), 5)).astype("f")
+    pullback = jax.vjp(lambda x: by_xla(x, weight, moves), jnp.empty((2, 35, 34, 16)))[1]
+    made = conv_data_gradient.by_phases(jnp.asarray(cotangent), weight, moves, (35, 34))
+    np.testing.assert_allclose(made, pullback(cotangent)[0], rtol=1e-5, atol=2e-5)
+
+
+def test_phases_are_chosen_for_large_kernels_of_few_filters():
+    """And col2im for others: it adds few products, or long ones."""
+
+    def chosen(kernel, stride, filters):
+        moves = Moves((stride, stride), (1, 1), NO_PADS)
+        results = jnp.empty((2, *moves.counts((35, 34), (kernel, kernel)), filters))
+        weight = jnp.empty((filters, kernel, kernel, 16))
+        given = jnp.empty((2, 35, 34, 16)), weight, results, moves
+        assert conv_data_gradient.col2im_is_faster(*given)
+        return conv_data_gradient.phases_are_faster(*given)
+
+    assert chosen(9, 4, 5)
+    assert not chosen(4, 2, 5)
+    assert not chosen(9, 4, 96)
 
 
 @pytest.mark.parametrize(("kernel", "stride", "channels"), [(4, 2, 16), (3, 2, 2), (5, 4, 16)])
-def test_an_infinite_weight_reaches_what_depends_on_it(kernel, stride, channels):
+def test_an_infinite_number_reaches_what_depends_on_it(kernel, stride, channels):
     """MXNet 1.9.1: 49 infinities for 4x4 by 2 over (16, 16), and no NaN."""
     moves = Moves((stride, stride), (1, 1), ((1, 1), (1, 1)))
     data, weight = jnp.ones((1, 16, 16, channels)), np.ones((16, kernel, kernel, channels), "f")
@@ -148,10 +166,13 @@ def test_an_infinite_weight_reaches_what_depends_on_it(kernel, stride, channels)
     weight[0, 0, 0, 0], one[0, 0, 0, 0] = np.inf, 1
 
     @jax.jit
-    def gradient(weight):
+    def gradient(weight, infinite=0.0):
         result, pull = jax.vjp(lambda x: convolve_last(x, weight, moves), data)
-        return pull(jnp.ones_like(result))[0]
+        return pull(jnp.ones_like(result).at[0, 1, 1, 0].add(infinite))[0]
 
+    by_cotangent = np.asarray(gradient(np.abs(one) + 1, np.inf))
+    assert np.isposinf(by_cotangent).any(-1).sum() == kernel**2
+    assert not np.isnan(by_cotangent).any()
     np.testing.assert_array_equal(np.isposinf(gradient(weight)), gradient(one) > 0)
     assert not np.isnan(gradient(weight)).any()
     assert (gradient(one) > 0).sum() == 49 or kernel != 4

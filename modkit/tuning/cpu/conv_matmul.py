@@ -9,19 +9,20 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from modkit.interpreter.reverse import CustomVjp, vjp
-from modkit.ops.floating import accumulator
 from modkit.ops.nn.convolution import Moves, by_xla
 from modkit.ops.own_gradient import gradient_of
 from modkit.ops.registry import Shape
-from modkit.tuning.cpu.conv_phases import data_gradient, interleaved, positions_per_phase
+from modkit.tuning.cpu.conv_data_gradient import (
+    FEW,
+    by_phases,
+    col2im,
+    col2im_is_faster,
+    phases_are_faster,
+)
 from modkit.tuning.cpu.conv_slices import pad, surround, views, weighted
-
-FEW = 4
-"""Largest number of input channels for which XLA is slow (`benchmarks.conv_sweep`)."""
 
 _MOST_TERMS = 32
 """Largest number of taps times input channels for a convolution by slices."""
@@ -29,20 +30,11 @@ _MOST_TERMS = 32
 _MANY = 1 << 12
 """Least number of positions (batch and spatial) for it: XLA runs fewer on one thread."""
 
-_LEAST_PHASES = 32
-"""Least number of phases times channels for a gradient by phases."""
-
-_FEW_FILTERS = 32
-"""Largest number of filters with which phases are faster although padding doubles positions."""
-
 _SAMPLES = 8
 """Least number of samples of a weight gradient: XLA takes them as channels, and few are slow."""
 
 _MOST_STRIPS = 16
 """Largest number of strips of an image that are samples of their own."""
-
-_MOST_BLOCKS = 64
-"""Largest number of blocks of a kernel for col2im: it compiles an addition for each."""
 
 
 @CustomVjp
@@ -100,15 +92,15 @@ def _ungrouped_backward(
     data, weight = residuals
     pullback = vjp(lambda x: _by_xla_unfused(x, weight, moves), data)[1]
     (data_grad,) = pullback(cotangent)
-    if _phases_are_faster(data, cotangent, moves):
-        fast = data_gradient(cotangent, weight, moves, data.shape[1:3])
-        data_grad = lax.cond(  # in its branches XLA runs convolutions on one thread
-            jnp.isfinite(weight).all(), lambda: fast, lambda: pullback(cotangent)[0]
-        )
+    if phases_are_faster(data, weight, cotangent, moves):
+        fast = by_phases(cotangent, weight, moves, data.shape[1:3])
+        finite = jnp.isfinite(weight).all() & jnp.isfinite(cotangent).all()
+        # In its branches XLA runs convolutions on one thread.
+        data_grad = lax.cond(finite, lambda: fast, lambda: pullback(cotangent)[0])
     elif math.prod(moves.stride) == 1 and _is_smaller(cotangent, weight):
         data_grad = _data_gradient_of_small(cotangent, weight, moves, data.shape[1:3])
-    elif _col2im_is_faster(data, weight, cotangent, moves):
-        data_grad = _col2im(cotangent, weight, moves, data.shape[1:3])
+    elif col2im_is_faster(data, weight, cotangent, moves):
+        data_grad = col2im(cotangent, weight, moves, data.shape[1:3])
     return data_grad, _weight_gradient(data, weight, moves, cotangent)
 
 
@@ -178,64 +170,3 @@ def _slices_are_faster(data: jax.Array, weight: jax.Array) -> bool:
     few = data.shape[3] <= FEW and math.prod(weight.shape[1:]) <= _MOST_TERMS
     many = math.prod(data.shape[:3]) >= _MANY
     return few and many and jnp.issubdtype(data.dtype, jnp.floating)
-
-
-def _phases_are_faster(data: jax.Array, cotangent: jax.Array, moves: Moves) -> bool:
-    """Whether the data's gradient is fastest by `conv_phases`.
-
-    False without a stride, with dilation, for fewer than `_LEAST_PHASES` phases times channels, and
-    where padding adds more than a quarter of positions, or as many again with few filters.
-    """
-    phases = math.prod(moves.stride)
-    if phases == 1 or math.prod(moves.dilate) > 1 or phases * data.shape[3] < _LEAST_PHASES:
-        return False
-    padded = math.prod(positions_per_phase(moves, data.shape[1:3]))
-    share = padded / math.prod(cotangent.shape[1:3])
-    return share <= (2 if cotangent.shape[3] <= _FEW_FILTERS else 1.25)
-
-
-def _col2im_is_faster(
-    data: jax.Array, weight: jax.Array, cotangent: jax.Array, moves: Moves
-) -> bool:
-    """Whether the data's gradient is faster by `_col2im` than by XLA.
-
-    It is with few channels, and with large strides: XLA dilates the cotangent with zeros, and
-    multiplies every position of the data by every tap.
-    """
-    if math.prod(moves.dilate) > 1 or math.prod(blocks(weight, moves)) > _MOST_BLOCKS:
-        return False
-    positions, results = math.prod(data.shape[1:3]), math.prod(cotangent.shape[1:3])
-    return data.shape[3] <= FEW or 2 * positions > 3 * results
-
-
-def _col2im(cotangent: jax.Array, weight: jax.Array, moves: Moves, space: Shape) -> jax.Array:
-    """The data's gradient of a convolution without dilation: one matmul, then col2im.
-
-    Along an axis the taps of a kernel lie in blocks of the stride's size. Every block is added at
-    once, so there are as many additions as blocks. The product needs memory for each position of
-    ``cotangent``, tap and input channel.
-    """
-    filters, *kernel, channels = weight.shape
-    samples, *results, _ = cotangent.shape
-    operands = lax.optimization_barrier(cotangent), weight.reshape(filters, -1)
-    dtype = accumulator(cotangent)
-    parts = lax.dot_general(*operands, (((3,), (0,)), ((), ())), preferred_element_type=dtype)
-    parts = lax.optimization_barrier(parts).reshape(samples, *results, *kernel, channels)
-    zero, per_phase = jnp.zeros((), dtype), positions_per_phase(moves, space)
-    total = jnp.zeros((samples, *per_phase, *moves.stride, channels), dtype)
-    for at in np.ndindex(*blocks(weight, moves)):
-        begins = [n * stride for n, stride in zip(at, moves.stride, strict=True)]
-        block = parts[:, :, :, begins[0] :, begins[1] :][
-            :, :, :, : moves.stride[0], : moves.stride[1]
-        ]
-        shifts = [
-            (n, all_ - n - own, 0) for n, all_, own in zip(at, per_phase, results, strict=True)
-        ]
-        rests = [(0, s - own, 0) for s, own in zip(moves.stride, block.shape[3:5], strict=True)]
-        total += lax.pad(block, zero, [(0, 0, 0), *shifts, *rests, (0, 0, 0)])
-    return interleaved(total.astype(cotangent.dtype), moves, space)
-
-
-def blocks(weight: jax.Array, moves: Moves) -> list[int]:
-    """Number of blocks of the stride's size in the kernel, by axis."""
-    return [-(-k // stride) for k, stride in zip(weight.shape[1:3], moves.stride, strict=True)]

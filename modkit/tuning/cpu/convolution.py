@@ -21,7 +21,8 @@ from modkit.ops.floating import accumulator
 from modkit.ops.nn.convolution import Moves, Pads
 from modkit.ops.nn.layout import spatial_axes
 from modkit.ops.own_gradient import gradient_of
-from modkit.tuning.cpu.conv_matmul import FEW, convolve_ungrouped, pointwise
+from modkit.tuning.cpu.conv_data_gradient import FEW
+from modkit.tuning.cpu.conv_matmul import convolve_ungrouped, pointwise
 from modkit.tuning.cpu.conv_slices import depthwise
 from modkit.tuning.cpu.platforms import Form
 
