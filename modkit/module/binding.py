@@ -91,40 +91,38 @@ class Binding(NamedTuple):
         return [*self.data_shapes, *(self.label_shapes or ())]
 
 
-class Binder:
-    """Binds a graph for input shapes.
+class GroupBinding:
+    """A group's graph, which it binds for input shapes."""
 
-    Attributes:
-        stypes: storage types that variables declare, by name.
-        row_sparse_grads: names of the arguments whose gradients are row-sparse.
-    """
+    symbol: Any
+    contexts: list[Context]
+    workload: list[float]
+    arg_names: list[str]
+    param_names: list[str]
+    aux_names: list[str]
+    grad_req: dict[str, str]
+    for_training: bool
 
-    def __init__(
-        self,
-        symbol: Any,
-        contexts: Sequence[Context],
-        groups: Sequence[Mapping[str, Context]],
-        workload: Sequence[float],
-        param_names: Sequence[str],
-        grad_req: Mapping[str, str],
-        compute_dtype: str | None,
-        for_training: bool,
-    ):
-        self.for_training = for_training
-        self.symbol, self.contexts, self.groups, self.workload = symbol, contexts, groups, workload
-        self.param_names, self.grad_req = param_names, grad_req
-        self.variable_contexts, self.output_contexts = _contexts(symbol, contexts, groups)
-        self._arg_names = symbol.list_arguments()
-        self.stypes = storage_types(symbol.graph)
+    def _prepare(self, groups: Sequence[Mapping[str, Context]], compute_dtype: str | None) -> None:
+        """Find what all bindings share; the attributes of the class are set before.
+
+        Args:
+            groups: for each context those of ``ctx_group`` attributes.
+            compute_dtype: a 16-bit type to compute products in.
+        """
+        self._groups = groups
+        graph = self.symbol.graph
+        self._variable_contexts, self._output_contexts = _contexts(graph, self.contexts, groups)
+        self._stypes = storage_types(graph)
         self.row_sparse_grads = {
-            n for n in row_sparse_gradients(symbol, self.stypes) if grad_req.get(n) == "write"
-        }
-        self._aux_names = symbol.list_auxiliary_states()
+            n for n in row_sparse_gradients(self.symbol, self._stypes)
+            if self.grad_req.get(n) == "write"
+        }  # fmt: skip
         # Equal ones, unless nodes keep state: then each context has its own.
-        self._lowered = [lower(symbol, compute_dtype) for _ in contexts]
+        self._lowered = [lower(self.symbol, compute_dtype) for _ in self.contexts]
         self._avals: dict[Any, GraphAvals] = {}
 
-    def bind(
+    def _bound_for(
         self,
         data_shapes: Sequence[DataDesc],
         label_shapes: Sequence[DataDesc] | None,
@@ -146,10 +144,10 @@ class Binder:
         descs = [*data_shapes, *(label_shapes or ())]
         size = batch_size_of(descs)
         slices = batch_slices(size, self.workload)
-        made = sum(self.infer(descs, part).made for part in slices)
+        made = sum(self._infer(descs, part).made for part in slices)
         if self.for_training and all(ctx._is_cpu for ctx in self.contexts):
             current().prepare_training(made)
-        single = list(map(SingleDevice, self.contexts, self.groups, self.variable_contexts))
+        single = list(map(SingleDevice, self.contexts, self._groups, self._variable_contexts))
         together, places = self._together(single)
         if store is None:
             # Programs that are not replicas use the same storage: each has its own statistics.
@@ -160,7 +158,7 @@ class Binder:
         if even and together is not None and together == store.home and not store.apart:
             homes = [together]
         bounds = [
-            self._bound(draft, home, i, self.infer(descs, part))
+            self._bound(draft, home, i, self._infer(descs, part))
             for i, (home, part) in enumerate(zip(homes, slices[: len(homes)], strict=True))
         ]
         parts: Sequence[slice | None] = [None] if len(bounds) == 1 else slices
@@ -193,10 +191,10 @@ class Binder:
     def _together(self, single: Sequence[SingleDevice]) -> tuple[Placement | None, Sequence[Any]]:
         """The placement of one program for all contexts, if any, and contexts of variables."""
         if any(home.model_parallel for home in single):
-            return single[0] if len(single) == 1 else None, self.variable_contexts
+            return single[0] if len(single) == 1 else None, self._variable_contexts
         return replicas_for(self.contexts), ()
 
-    def infer(self, descs: Sequence[DataDesc], part: slice) -> GraphAvals:
+    def _infer(self, descs: Sequence[DataDesc], part: slice) -> GraphAvals:
         """Shapes and dtypes of arguments, outputs and auxiliary states for one replica."""
         shapes = local_shapes(descs, part)
         types = {d.name: dtype_name(d.dtype) for d in descs}
@@ -229,18 +227,16 @@ class Binder:
     def _bound(self, draft: Draft, home: Placement, index: int, avals: GraphAvals) -> Bound:
         """One program: of all replicas of an even group, or of one context of an uneven one."""
         store, args = draft.store, avals.args
-        slots = {
-            n: self._param(draft, n, args[n]) for n in self._arg_names if n in self.param_names
-        }
+        slots = {n: self._param(draft, n, args[n]) for n in self.arg_names if n in self.param_names}
         shared: Cells = {**slots}
         local: Cells = {
             n: _input(
-                home, n, home.local_aval(args[n].shape, args[n].dtype), self.stypes.get(n) == CSR
+                home, n, home.local_aval(args[n].shape, args[n].dtype), self._stypes.get(n) == CSR
             )
-            for n in self._arg_names
+            for n in self.arg_names
             if n not in shared
         }
-        states: Cells = {n: _aux(draft, n, avals.aux[n]) for n in self._aux_names}
+        states: Cells = {n: _aux(draft, n, avals.aux[n]) for n in self.aux_names}
         if home != store.home:
             shared = {n: _elsewhere(store.part(c, index), home.at(n)) for n, c in slots.items()}
             states = {
@@ -248,7 +244,7 @@ class Binder:
             }
         grads = {
             n: _grad(draft, home, n, args[n], n in self.row_sparse_grads)
-            for n in self._arg_names
+            for n in self.arg_names
             if self.grad_req[n] != "null"
         }
         outs = [home.local_aval(a.shape, a.dtype) for a in avals.outs]
@@ -282,10 +278,9 @@ def _input_cells(
 
 
 def _contexts(
-    symbol: Any, contexts: Sequence[Context], groups: Sequence[Mapping[str, Context]]
+    graph: Any, contexts: Sequence[Context], groups: Sequence[Mapping[str, Context]]
 ) -> tuple[list[dict[str, Context]], list[list[Context]]]:
     """For each context, where variables are, by name, and where the outputs."""
-    graph = symbol.graph
     found = [contexts_of(graph, *own) for own in zip(contexts, groups, strict=True)]
     variables = [{n.name: own[graph.index[id(n)]] for n in graph.inputs} for own in found]
     outputs = [[own[graph.index[id(e.node)]] for e in graph.heads] for own in found]

@@ -18,7 +18,7 @@ from modkit.errors import NameNotFoundError, NotReadyError, ParameterError, Shap
 from modkit.executor.binding import grad_requests
 from modkit.io import DataDesc
 from modkit.io.base import descriptions
-from modkit.module.binding import Binder, Binding, InputSlot
+from modkit.module.binding import Binding, InputSlot
 from modkit.module.inspection import GroupInspection
 from modkit.module.parameters import Parameters
 from modkit.module.split_batch import cut, groups_of, value_of
@@ -36,7 +36,6 @@ from modkit.ndarray.storage import (
 from modkit.ops.stype import ROWS
 from modkit.step.bound import Bound
 from modkit.step.store import Store
-from modkit.symbol.stypes import storage_types
 
 
 def _load_general(
@@ -108,6 +107,7 @@ class DataParallelExecutorGroup(GroupInspection):
     Attributes:
         trained: names of the parameters with gradients.
         indices: their numbers in an updater, on the first context; other contexts' follow.
+        row_sparse_grads: names of the arguments whose gradients are row-sparse.
         bound_apart: `Store.apart` at the latest bind; a pass binds anew where it has changed.
         backed: True once gradients were requested.
     """
@@ -149,11 +149,7 @@ class DataParallelExecutorGroup(GroupInspection):
         self.grad_req = self._requests(grad_req)
         self.trained = tuple(n for n in self.param_names if self.grad_req[n] != "null")
         self.indices = tuple(self.param_names.index(n) * len(self.contexts) for n in self.trained)
-        groups = groups_of(group2ctxs, len(self.contexts))
-        self._binder = Binder(
-            symbol, self.contexts, groups, self.workload, self.param_names, self.grad_req,
-            compute_dtype, for_training,
-        )  # fmt: skip
+        self._prepare(groups_of(group2ctxs, len(self.contexts)), compute_dtype)
         self._output_axes = _output_axes(symbol)
         self._bind(data_shapes, label_shapes, shared_group.store if shared_group else None)
         if apart and len(self.contexts) > 1:
@@ -193,7 +189,7 @@ class DataParallelExecutorGroup(GroupInspection):
         label_shapes: Sequence[DataDesc] | None,
         store: Store | None,
     ) -> None:
-        binding, draft = self._binder.bind(data_shapes, label_shapes, store)
+        binding, draft = self._bound_for(data_shapes, label_shapes, store)
         draft.store.extend(draft)
         self.store: Store = draft.store
         self.bound_apart = self.store.apart
@@ -362,7 +358,7 @@ class DataParallelExecutorGroup(GroupInspection):
 
     def _head_shapes(self) -> list[list[int]]:
         """Shapes of the outputs of all contexts together."""
-        each = [self._binder.infer(self.binding.descs, part).outs for part in self.slices]
+        each = [self._infer(self.binding.descs, part).outs for part in self.slices]
         shapes = [list(aval.shape) for aval in each[0]]
         for i, (shape, axis) in enumerate(zip(shapes, self._output_axes, strict=True)):
             if axis >= 0 and shape:
@@ -387,13 +383,13 @@ class DataParallelExecutorGroup(GroupInspection):
         if index is not None:
             return [self._parameter(n, index) for n in names]
         handles = [self.store.handle(n) for n in names]
-        rows = [self._binder.stypes.get(n) == ROWS for n in names]
+        rows = [self._stypes.get(n) == ROWS for n in names]
         pairs = zip(handles, rows, strict=True)
         return [dense_view(h._cell, h.ctx) if by_rows else h for h, by_rows in pairs]
 
     def summed_gradient(self, name: str) -> NDArray:
         """A parameter's gradient, summed over the contexts; row-sparse ones have all their rows."""
-        if name in self._binder.row_sparse_grads:
+        if name in self.row_sparse_grads:
             each = self.gradients_of(name)
             return add_n(*each) if len(each) > 1 else each[0]
         ctx = self.binding.bounds[0].placement.at(name).contexts[0]
@@ -516,8 +512,9 @@ class DataParallelExecutorGroup(GroupInspection):
         Raises:
             NameNotFoundError: there is no array for one of them.
         """
-        stypes = storage_types(self.symbol.graph)
-        held = Parameters(self.store, self.param_names, self.aux_names, self.contexts[0], stypes)
+        held = Parameters(
+            self.store, self.param_names, self.aux_names, self.contexts[0], self._stypes
+        )
         copies = held.copies()
         for values, given, what in (
             (copies.args, arg_params, "arg_params"),

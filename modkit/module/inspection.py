@@ -13,7 +13,7 @@ from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.executor import Executor
 from modkit.io import DataDesc
 from modkit.io.base import descriptions
-from modkit.module.binding import Binder, Binding
+from modkit.module.binding import Binding, GroupBinding
 from modkit.module.gradient_rows import gradient_view
 from modkit.module.split_batch import batch_axes, local_shapes
 from modkit.ndarray import NDArray
@@ -25,24 +25,16 @@ from modkit.step.placement import Placement
 from modkit.step.store import Delegate, Store
 
 
-class GroupInspection:
+class GroupInspection(GroupBinding):
     """A bound group to readers and monitors; `DataParallelExecutorGroup` runs it."""
 
-    symbol: Any
-    contexts: list[Context]
-    arg_names: list[str]
-    param_names: list[str]
-    aux_names: list[str]
     data_names: list[str]
     output_names: list[str]
     state_names: list[str]
-    for_training: bool
     inputs_need_grad: bool
-    grad_req: dict[str, str]
     binding: Binding
     bound_apart: bool
     store: Store
-    _binder: Binder
     _output_axes: list[int]
 
     def follow_store(self) -> None:
@@ -72,11 +64,6 @@ class GroupInspection:
         return self.binding.batch_size
 
     @property
-    def row_sparse_grads(self) -> set[str]:
-        """Names of the arguments whose gradients are row-sparse."""
-        return {n for n in self._binder.row_sparse_grads if self.grad_req[n] != "null"}
-
-    @property
     def slices(self) -> list[slice]:
         """The part of the batch that each context takes."""
         return self.binding.slices
@@ -99,7 +86,7 @@ class GroupInspection:
     @property
     def group2ctxs(self) -> list[Mapping[str, Context]]:
         """For each context those of ``ctx_group`` attributes."""
-        return list(self._binder.groups)
+        return list(self._groups)
 
     @property
     def num_outputs(self) -> int:
@@ -142,7 +129,7 @@ class GroupInspection:
         """
         which = range(len(self.output_names))[begin:end]
         cells = [[b.outputs[i] for b in self.binding.bounds] for i in which]
-        places = [[own[i] for own in self._binder.output_contexts] for i in which]
+        places = [[own[i] for own in self._output_contexts] for i in which]
         axes = [self._output_axes[i] for i in which]
         return self._gathered(cells, axes, places, merge_multi_context)
 
@@ -154,7 +141,7 @@ class GroupInspection:
             if None in cells:
                 made.append(None if merge_multi_context else [None] * len(self.contexts))
             elif merge_multi_context:
-                (place, *_) = (places[name] for places in self._binder.variable_contexts)
+                (place, *_) = (places[name] for places in self._variable_contexts)
                 made.append(self._merged(cells, self.binding.axes[name], place))
             else:
                 made.append([self._gradient(name, k) for k in range(len(self.contexts))])
@@ -167,7 +154,7 @@ class GroupInspection:
         return self._gathered(cells, axes, self._contexts_of(self.state_names), merge_multi_context)
 
     def _contexts_of(self, names: Sequence[str]) -> list[list[Context]]:
-        return [[places[n] for places in self._binder.variable_contexts] for n in names]
+        return [[places[n] for places in self._variable_contexts] for n in names]
 
     def _gathered(
         self, cells: Any, axes: Sequence[int], places: Sequence[Sequence[Context]], merge: bool
@@ -221,7 +208,7 @@ class GroupInspection:
     def _face(self, index: int) -> Executor:
         bound, alone = self._bound_of(index)
         ctx, home = self.contexts[index], bound.placement
-        places = self._binder.variable_contexts[index]
+        places = self._variable_contexts[index]
 
         def local(cell: AnyCell, place: Context) -> NDArray:
             return NDArray(cell if alone else home.part(cell, index), place)
@@ -233,24 +220,24 @@ class GroupInspection:
         grads = {n: self._gradient(n, index) if n in bound.grads else None for n in self.arg_names}
         aux = {n: local(c, places[n]) for n, c in bound.aux.items()}
         face = Executor if alone else ReplicaExecutor
-        groups = self._binder.groups[index]
+        groups = self._groups[index]
         made = face(self.symbol, ctx, args, grads, aux, self.grad_req, bound, groups)
         if not alone:
-            made._outputs = list(map(local, bound.outputs, self._binder.output_contexts[index]))
+            made._outputs = list(map(local, bound.outputs, self._output_contexts[index]))
         return made
 
     def _parameter(self, name: str, index: int) -> NDArray:
         """A parameter of one context."""
-        place = self._binder.variable_contexts[index][name]
+        place = self._variable_contexts[index][name]
         bound, alone = self._bound_of(index)
         cell = bound.shared[name] if alone else self.store.part(self.store.params[name], index)
-        by_rows = self._binder.stypes.get(name) == ROWS
+        by_rows = self._stypes.get(name) == ROWS
         return dense_view(cell, place) if by_rows else NDArray(cell, place)
 
     def _gradient(self, name: str, index: int) -> NDArray:
         """A gradient of one context; of several, of whichever programs compute it at present."""
-        place = self._binder.variable_contexts[index][name]
-        if name in self._binder.row_sparse_grads:
+        place = self._variable_contexts[index][name]
+        if name in self.row_sparse_grads:
             return gradient_view(lambda: self._gradient_cell(name, index), index, place)
         if len(self.contexts) > 1:
             return NDArray(GradientCell(self, name, index), place)
@@ -315,7 +302,7 @@ class GroupInspection:
 
     def get_output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
         """Names and whole-batch shapes of the outputs."""
-        outs = self._binder.infer(self.binding.descs, self.slices[0]).outs
+        outs = self._infer(self.binding.descs, self.slices[0]).outs
         shapes = []
         for name, aval, axis in zip(self.output_names, outs, self._output_axes, strict=True):
             shape = list(aval.shape)
