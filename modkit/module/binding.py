@@ -113,9 +113,9 @@ class GroupBinding:
         self._groups = groups
         graph = self.symbol.graph
         self._variable_contexts, self._output_contexts = _contexts(graph, self.contexts, groups)
-        self._stypes = storage_types(graph)
+        self.stypes = storage_types(graph)
         self.row_sparse_grads = {
-            n for n in row_sparse_gradients(self.symbol, self._stypes)
+            n for n in row_sparse_gradients(self.symbol, self.stypes)
             if self.grad_req.get(n) == "write"
         }  # fmt: skip
         # Equal ones, unless nodes keep state: then each context has its own.
@@ -231,7 +231,7 @@ class GroupBinding:
         shared: Cells = {**slots}
         local: Cells = {
             n: _input(
-                home, n, home.local_aval(args[n].shape, args[n].dtype), self._stypes.get(n) == CSR
+                home, n, home.local_aval(args[n].shape, args[n].dtype), self.stypes.get(n) == CSR
             )
             for n in self.arg_names
             if n not in shared

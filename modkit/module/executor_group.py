@@ -107,6 +107,7 @@ class DataParallelExecutorGroup(GroupInspection):
     Attributes:
         trained: names of the parameters with gradients.
         indices: their numbers in an updater, on the first context; other contexts' follow.
+        stypes: storage types that variables declare, by name.
         row_sparse_grads: names of the arguments whose gradients are row-sparse.
         bound_apart: `Store.apart` at the latest bind; a pass binds anew where it has changed.
         backed: True once gradients were requested.
@@ -383,7 +384,7 @@ class DataParallelExecutorGroup(GroupInspection):
         if index is not None:
             return [self._parameter(n, index) for n in names]
         handles = [self.store.handle(n) for n in names]
-        rows = [self._stypes.get(n) == ROWS for n in names]
+        rows = [self.stypes.get(n) == ROWS for n in names]
         pairs = zip(handles, rows, strict=True)
         return [dense_view(h._cell, h.ctx) if by_rows else h for h, by_rows in pairs]
 
@@ -513,7 +514,7 @@ class DataParallelExecutorGroup(GroupInspection):
             NameNotFoundError: there is no array for one of them.
         """
         held = Parameters(
-            self.store, self.param_names, self.aux_names, self.contexts[0], self._stypes
+            self.store, self.param_names, self.aux_names, self.contexts[0], self.stypes
         )
         copies = held.copies()
         for values, given, what in (

@@ -231,7 +231,7 @@ class GroupInspection(GroupBinding):
         place = self._variable_contexts[index][name]
         bound, alone = self._bound_of(index)
         cell = bound.shared[name] if alone else self.store.part(self.store.params[name], index)
-        by_rows = self._stypes.get(name) == ROWS
+        by_rows = self.stypes.get(name) == ROWS
         return dense_view(cell, place) if by_rows else NDArray(cell, place)
 
     def _gradient(self, name: str, index: int) -> NDArray:

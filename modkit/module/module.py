@@ -63,7 +63,6 @@ from modkit.ops.registry import dtype_name
 from modkit.step.bound import Pass
 from modkit.symbol import Symbol
 from modkit.symbol.precision import compute_type
-from modkit.symbol.stypes import storage_types
 
 
 class Module(BaseModule):
@@ -429,10 +428,8 @@ class Module(BaseModule):
             raise
 
     def _parameters(self) -> Parameters:
-        store = self._exec_group.store
-        stypes = storage_types(self._symbol.graph)
-        names, aux_names = self._listed
-        return Parameters(store, names, aux_names, self._context[0], stypes)
+        group, (names, aux_names) = self._exec_group, self._listed
+        return Parameters(group.store, names, aux_names, self._context[0], group.stypes)
 
     def _set_given(self, args: Params | None, auxs: Params | None, allow_extra: bool) -> None:
         params = self._parameters()
