@@ -78,7 +78,7 @@ def slice_(out: Any, params: Any) -> Run:
     """A slice with steps."""
     begins, ends = params["start_indices"], params["limit_indices"]
     steps = params["strides"] or (1,) * len(begins)
-    index = tuple(map(slice, begins, ends, steps))
+    index = (..., *map(slice, begins, ends, steps))  # of the last axes, if there are rows
     return lambda x: x[index]
 
 

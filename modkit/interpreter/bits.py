@@ -5,7 +5,6 @@ Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -27,21 +26,20 @@ FEW = 4
 """Most counters for which Python's numbers take less time than a hundred calls of NumPy."""
 
 
-def threefry(key: Any, high: Array, low: Array) -> tuple[Array, Array]:
+def threefry(key: Array, high: Array, low: Array) -> tuple[Array, Array]:
     """20 rounds of the cipher over counters of 64 bits, as two halves.
 
-    The key is an array of two words, or a pair of columns of them: a row for each.
+    The key is an array of two words, or of rows of them: the results have a row for each.
     """
-    if 0 < low.size <= FEW and isinstance(key, np.ndarray):
-        words = key.tolist()
+    if 0 < low.size <= FEW and key.size == 2:
+        words = key.ravel().tolist()
         counters = zip(high.ravel().tolist(), low.ravel().tolist(), strict=True)
         made = np.array([_block(words, *each) for each in counters], np.uint32)
-        return made[:, 0].reshape(low.shape), made[:, 1].reshape(low.shape)
-    first, second = key
+        shape = (*key.shape[:-1], *low.shape[-1:])
+        return made[:, 0].reshape(shape), made[:, 1].reshape(shape)
+    first, second = key if key.ndim == 1 else (key[:, :1], key[:, 1:])
     keys = (first, second, first ^ second ^ np.uint32(_PARITY))
     x, y = high + keys[0], low + keys[1]
-    if x.shape != y.shape:
-        x = np.repeat(x[None], len(y), 0)
     p, q = np.empty_like(x), np.empty_like(y)
     for turn in range(5):
         for left, right in _SHIFTS[turn % 2]:  # no result overlaps with an operand: quicker
@@ -67,58 +65,6 @@ def _block(key: Sequence[int], x: int, y: int) -> tuple[int, int]:
     return x, y
 
 
-_AHEAD = 8
-"""Number of successive keys whose bits are computed together."""
-_MOST_AHEAD = 1024
-"""Most counters for which that is done: beyond it the work counts, not the calls of NumPy."""
-_NEAR = 4
-"""Draws of the stream between two requests that count as successive."""
-
-
-class _Ahead:
-    """Bits of one number of counters for keys that follow one another, as those of a stream do.
-
-    For few counters eight keys take as long as one: NumPy's hundred calls do.
-
-    Attributes:
-        last: the first word of the latest key, and the second.
-        block: the same of the first key that was computed ahead, and both halves of all.
-    """
-
-    __slots__ = ("block", "last")
-
-    def __init__(self) -> None:
-        self.last: tuple[int, int] = (0, -_WORD)
-        self.block: tuple[int, int, Array, Array] | None = None
-
-    def bits(self, key: Array, count: int) -> tuple[Array, Array]:
-        """Both halves for a key."""
-        seed, number = key.tolist()
-        block = self.block  # read once: another thread may replace it
-        if block is not None and block[0] == seed and 0 <= number - block[1] < _AHEAD:
-            return block[2][number - block[1]], block[3][number - block[1]]
-        before, self.last = self.last, (seed, number)
-        if before[0] != seed or not 0 < number - before[1] <= _NEAR:
-            return threefry(key, *_counters((count,)))
-        keys = np.arange(number, number + _AHEAD, dtype=np.uint64).astype(np.uint32)
-        x, y = threefry((key[:1], keys[:, None]), *_counters((count,)))
-        self.block = seed, number, x, y
-        return x[0], y[0]
-
-
-@functools.lru_cache(maxsize=16)
-def _ahead(count: int) -> _Ahead:
-    return _Ahead()
-
-
-def _bits(key: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
-    """Both halves for counters of a shape, flat."""
-    count = math.prod(shape)
-    if not 0 < count <= _MOST_AHEAD:
-        return threefry(key, *_counters(shape))
-    return _ahead(count).bits(key, count)
-
-
 def _counters(shape: tuple[int, ...]) -> tuple[Array, Array]:
     count = math.prod(shape)
     if count < 1 << 32:
@@ -138,11 +84,12 @@ def random_bits(out: Any, params: Any) -> Run:
     _single(out, len(shape))
 
     def run(key: Array) -> Array:
-        x, y = _bits(key, shape)
+        x, y = threefry(key, *_counters(shape))
         if width == 64:
-            x = (x.astype(np.uint64) << np.uint64(32)) | y.astype(np.uint64)
-            return x.reshape(shape)
-        return (x ^ y).astype(dtype, copy=False).reshape(shape)
+            made = (x.astype(np.uint64) << np.uint64(32)) | y.astype(np.uint64)
+        else:
+            made = (x ^ y).astype(dtype, copy=False)
+        return made.reshape(key.shape[:-1] + shape)
 
     return run
 
@@ -151,7 +98,12 @@ def random_split(out: Any, params: Any) -> Run:
     """New keys from one."""
     shape = tuple(params["shape"])
     _single(out, len(shape))
-    return lambda key: np.stack(threefry(key, *_counters(shape)), -1).reshape(*shape, 2)
+
+    def run(key: Array) -> Array:
+        made = np.stack(threefry(key, *_counters(shape)), -1)
+        return made.reshape(*key.shape[:-1], *shape, 2)
+
+    return run
 
 
 def random_fold_in(out: Any, params: Any) -> Run:
@@ -159,8 +111,8 @@ def random_fold_in(out: Any, params: Any) -> Run:
     _single(out, 0)
 
     def run(key: Array, number: Array) -> Array:
-        word = np.asarray(number).astype(np.uint32)
-        return np.stack(threefry(key, np.zeros_like(word), word), -1)
+        word = np.asarray(number).astype(np.uint32)[..., None]
+        return np.stack(threefry(key, np.zeros_like(word), word), -1).reshape(key.shape)
 
     return run
 
@@ -170,3 +122,4 @@ MAKERS: dict[str, Callable[[Any, Any], Run]] = {
     "random_fold_in": random_fold_in,
     "random_split": random_split,
 }
+"""Their functions take one key, or several as rows, which have a row each of the result."""

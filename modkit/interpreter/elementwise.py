@@ -162,8 +162,10 @@ _INTEGERS = {"f4": np.int32, "i4": np.int32, "u4": np.int32, "f8": np.int64, "i8
 
 def _where(which: Array, then: Array, otherwise: Array) -> Array:
     """`numpy.where`, at a quarter of its time for large arrays."""
+    if which.size < _BY_BITS:
+        return np.where(which, then, otherwise)
     integer = _INTEGERS.get(then.dtype.str[1:])
-    if np.size(which) < _BY_BITS or integer is None or then.dtype != otherwise.dtype:
+    if integer is None or then.dtype != otherwise.dtype:
         return np.where(which, then, otherwise)
     kind, kept = then.dtype, otherwise.view(integer)
     chosen = then.view(integer) ^ kept

@@ -17,6 +17,7 @@ import jax
 import numpy as np
 
 from modkit.interpreter import array_primitives, bits, matrices, windows
+from modkit.interpreter.ahead import FEWEST_KEYS, MOST, Ahead, by_row
 from modkit.interpreter.array_primitives import Array, Run
 from modkit.interpreter.elementwise import (
     COSTLY,
@@ -127,7 +128,7 @@ class NumPyProgram:
 def program_of(closed: Any) -> NumPyProgram | None:
     """The NumPy program of a closed jaxpr; ``None`` where the tables do not cover it."""
     try:
-        return _Builder().whole(closed)
+        return _Builder().whole(closed, ahead=True)
     except NotImplementedError:
         return None
 
@@ -142,6 +143,22 @@ def _checked(aval: Any) -> Any:
     return aval
 
 
+class Drawn(NamedTuple):
+    """A value that depends on key data alone.
+
+    Attributes:
+        key: the input that it depends on.
+        shape: its shape, with the words of keys as the last axis.
+        run: the function of its step for rows of operands; ``None`` for the input itself.
+        draws: whether random bits are drawn for it.
+    """
+
+    key: int
+    shape: tuple[int, ...]
+    run: Run | None
+    draws: bool
+
+
 class _Builder:
     """Steps, and the number of each value."""
 
@@ -153,14 +170,21 @@ class _Builder:
         self.inner_steps = 0
         self.draws = 0
         self.any_shape = True
+        self.drawn: dict[int, Drawn] = {}  # what depends on one input of key data alone
 
-    def whole(self, closed: Any) -> NumPyProgram:
+    def whole(self, closed: Any, *, ahead: bool = False) -> NumPyProgram:
         for var in closed.jaxpr.invars:
             if not _is_key(var.aval):
                 _checked(var.aval)
         inputs = [self.slot() for _ in closed.jaxpr.invars]
+        if ahead:
+            for at, var in zip(inputs, closed.jaxpr.invars, strict=True):
+                if _is_key(var.aval) or (var.aval.dtype == np.uint32 and var.aval.ndim == 1):
+                    self.drawn[at] = Drawn(at, _shape(var.aval), None, False)
         outputs = self.inlined(closed.jaxpr, closed.consts, inputs)
         needed = _needed(self.steps, outputs)
+        if self.draws:
+            needed = self.with_ahead(needed, outputs, len(inputs))
         cost_s = self.cost_s + sum(self.costs_s.get(step.outs, 0.0) for step in needed)
         constants, all_steps = self.constants[len(inputs) :], len(needed) + self.inner_steps
         return NumPyProgram(
@@ -231,7 +255,43 @@ class _Builder:
             return [self.slot(np.asarray(quietly(run, *operands), _dtype(avals[0])))]
         outs = self.add(run, ins, avals, single=not several)
         self.costs_s[tuple(outs)] = self.cost_of(name, equation, avals)
+        if not several:
+            self.draw(name, run, ins, outs[0], avals[0])
         return outs
+
+    def draw(self, name: str, run: Run, ins: Sequence[int], out: int, aval: Any) -> None:
+        """Note a step that depends on one input of key data alone and that takes rows."""
+        read = [self.drawn[at] for at in ins if at in self.drawn]
+        known = [self.constants[at] is not None for at in ins if at not in self.drawn]
+        if not read or not all(known) or len({each.key for each in read}) != 1:
+            return
+        shape = _shape(aval)
+        rows = by_row(name, run, shape, [each.shape for each in read])
+        if rows is not None and 0 < math.prod(shape) <= MOST:
+            draws = name == "random_bits" or any(each.draws for each in read)
+            self.drawn[out] = Drawn(read[0].key, shape, rows, draws)
+
+    def with_ahead(self, needed: list[Step], outputs: Sequence[int], count: int) -> list[Step]:
+        """The steps, those that draw from one of the ``count`` inputs alone as one, `Ahead`."""
+        drawn, none = self.drawn, Drawn(-1, (), None, False)
+        for key in {drawn[at].key for step in needed for at in step.outs if at in drawn}:
+            steps = [step for step in needed if drawn.get(step.outs[0], none).key == key]
+            rest = [step for step in needed if drawn.get(step.outs[0], none).key != key]
+            read = {at for step in rest for at in step.ins}.union(outputs)
+            outs = [step.outs[0] for step in steps if step.outs[0] in read]
+            if not any(drawn[at].draws for at in outs):
+                continue
+            rows: list[Any] = [step._replace(run=drawn[step.outs[0]].run) for step in steps]
+            program = NumPyProgram(rows, self.constants[count:], outs, 0.0, 0, 0, any_shape=False)
+
+            def run(keys: Array, program: Any = program, key: int = key) -> list[Array]:
+                return program.run([keys if at == key else None for at in range(count)])
+
+            cost_s = sum(self.costs_s.get(step.outs, 0.0) for step in steps)
+            self.costs_s[tuple(outs)] = cost_s / FEWEST_KEYS
+            ahead = Ahead(run, max(math.prod(drawn[step.outs[0]].shape) for step in steps))
+            needed = [Step(ahead, (key,), tuple(outs), None), *rest]
+        return needed
 
     def unbounded(self, equation: Any) -> int | None:
         """The operand that a maximum with -inf returns; ``None`` for another maximum."""
@@ -327,6 +387,10 @@ def _is_same_cast(name: str, equation: Any) -> bool:
     return equation.invars[0].aval.dtype == equation.outvars[0].aval.dtype
 
 
+def _shape(aval: Any) -> tuple[int, ...]:
+    return (*aval.shape, 2) if _is_key(aval) else aval.shape
+
+
 def _is_key(aval: Any) -> bool:
     """Whether a value is an array of random keys, which NumPy holds as pairs of words."""
     dtype = aval.dtype
@@ -399,6 +463,9 @@ def _of_keys(name: str, out: Any, params: Any) -> Run:
     if name in ("squeeze", "reshape", "expand_dims"):
         shape = (*out.shape, 2)
         return lambda keys: np.reshape(keys, shape)
+    if name == "slice":
+        ends = zip(("start_indices", "limit_indices", "strides"), (0, 2, 1), strict=True)
+        params = {n: (*(params[n] or (1,) * len(out.shape)), end) for n, end in ends}
     if name == "slice" or name in bits.MAKERS:
         return MAKERS[name](out, params)
     raise NotImplementedError(f"{name} of keys")

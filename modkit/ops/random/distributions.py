@@ -9,8 +9,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from modkit.errors import ParameterError
+from modkit.interpreter.tracing import is_for_numpy
 from modkit.ops import loops
 from modkit.ops.registry import Shape
 
@@ -51,14 +53,18 @@ def _gamma(key: Any, shape: Shape, dtype: Any, alpha: Any, beta: Any) -> Any:
         v = root * root * root
         bound = 0.5 * x * x + d - d * v + d * jnp.log(jnp.where(v > 0, v, 1))
         taken = (v > 0) & (jnp.log(1 - u[_CANDIDATES:-1]) < bound)
-        first = jnp.take_along_axis(v, taken.argmax(0)[None], 0)[0]
+        first = v[-1]
+        for at in range(_CANDIDATES - 1)[::-1]:
+            first = jnp.where(taken[at], v[at], first)
         power = jnp.where(few, (1 - u[-1]) ** (1 / alpha), 1)
         found = jnp.where(~done & taken.any(0), d * first * power, found)
         return number + 1, done | taken.any(0), found
 
     # Zero, a parameter that is no number, and infinity are no parameters of a distribution.
     known = ~((alpha >= 0) & (alpha < jnp.inf))
-    start = jnp.uint32(0), known, jnp.where(alpha == jnp.inf, alpha, jnp.nan)
+    start = np.uint32(0), known, jnp.where(alpha == jnp.inf, alpha, jnp.nan)
+    if is_for_numpy():  # the first turn, mostly the only one, draws from the key alone
+        start = turn(start)
     found = loops.while_loop(lambda carry: ~carry[1].all(), turn, start)[2]
     return found.astype(dtype) * beta
 

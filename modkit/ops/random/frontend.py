@@ -43,20 +43,20 @@ class RandomFunctions:
         self._normal = self._distribution("normal")
 
     def _draw(self, name: str, params: Sequence[Any], shape: Any, more: Mapping[str, Any]) -> Any:
-        tensors = [isinstance(p, self._array) for p in params]
-        if all(tensors):
-            return self._call(f"_sample_{name}", params, _only(shape=shape, **more))
         dist = DISTRIBUTIONS[name]
-        numbers = [p.item() if isinstance(p, np.generic) else p for p in params]
-        if not PLAIN_NUMBERS.issuperset(map(type, numbers)):
+        if not PLAIN_NUMBERS.issuperset(map(type, params)):
+            if all(isinstance(p, self._array) for p in params):
+                return self._call(f"_sample_{name}", params, _only(shape=shape, **more))
             kinds = ", ".join(type(p).__name__ for p in params)
-            raise ParameterError(
-                f"random {name}: got {kinds} for {', '.join(dist.params)}, "
-                "expected numbers only, or arrays or symbols only"
-            )
-        named = dict(zip(dist.params, numbers, strict=True))
+            params = [p.item() if isinstance(p, np.generic) else p for p in params]
+            if not PLAIN_NUMBERS.issuperset(map(type, params)):
+                raise ParameterError(
+                    f"random {name}: got {kinds} for {', '.join(dist.params)}, "
+                    "expected numbers only, or arrays or symbols only"
+                )
+        given = dict(zip(dist.params, params, strict=True))
         shape = self._shape if shape is None and more.get("out") is None else shape
-        return self._call(f"_random_{name}", (), _only(shape=shape, **named, **more))
+        return self._call(f"_random_{name}", (), given | _only(shape=shape, **more))
 
     def randint(
         self,

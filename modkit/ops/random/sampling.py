@@ -56,7 +56,7 @@ def _register(dist: Distribution) -> None:
         return dist.sample(key, tensors[0].shape + extra, dtype or "float32", wide)
 
     def check(arrays: Sequence[Any], attrs: Attrs) -> None:
-        dist.check(*(attrs[n] for n in dist.params))
+        dist.check(*[attrs[n] for n in dist.params])
 
     name = f"_random_{dist.name}"
     doc = f"{dist.doc}\n\nShapes:\n    returns: "
