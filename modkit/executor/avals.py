@@ -13,7 +13,8 @@ from modkit.ndarray.storage import x64_for
 from modkit.ops.partial_shapes import complete, plain_sizes
 from modkit.ops.registry import dtype_name
 from modkit.ops.shape_inference import size_bytes
-from modkit.symbol.graph_inference import given_shape, infer_dtypes, infer_shapes
+from modkit.symbol.graph import Graph, Node
+from modkit.symbol.graph_inference import Solution, given_shape, infer_dtypes, infer_shapes
 from modkit.symbol.symbol import Symbol
 
 Avals = dict[str, jax.ShapeDtypeStruct]
@@ -62,12 +63,28 @@ def avals_of(
             f"{where}: cannot decide the shape of {', '.join(unknown)} from:{listing or ' nothing'}"
             f"\n  pass the shapes of all data inputs and labels{hint}"
         )
+    if node := sized_by_values(graph, found):
+        raise ShapeError(
+            f"{where}: values decide the shape of {node.name!r}, of operator {node.op_name}: "
+            "Symbol.bind(ctx, args) and eval() take such graphs, simple_bind and modules do not; "
+            "where(condition, x, y) and SequenceMask have one shape"
+        )
     return GraphAvals(
         _named(graph.arguments, args, dtypes.of(graph.arguments)),
         [_aval(s, t) for s, t in zip(found.heads, dtypes.heads, strict=True)],
         _named(graph.auxiliary, found.of(graph.auxiliary), dtypes.of(graph.auxiliary)),
         found.sum(size_bytes),
     )
+
+
+def sized_by_values(graph: Graph, found: Solution[Any]) -> Node | None:
+    """A node whose result has a size that depends on values, if there is one."""
+    for node in graph.nodes:
+        if node.is_variable or not node.op.sized_by_values:
+            continue
+        if not node.op.bodies or not all(map(complete, found.outputs(node))):
+            return node
+    return None
 
 
 def _named(nodes: Iterable[Any], shapes: Iterable[Any], types: Iterable[Any]) -> Avals:

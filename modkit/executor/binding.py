@@ -7,14 +7,17 @@ from typing import Any
 
 from modkit.context import Context
 from modkit.errors import ParameterError, ShapeError
-from modkit.executor.avals import avals_of
+from modkit.executor.avals import avals_of, sized_by_values
 from modkit.executor.executor import Executor, make_executor
+from modkit.executor.node_by_node import NodeByNode
 from modkit.executor.shared_arrays import SharedArrays
 from modkit.ndarray.ndarray import NDArray
+from modkit.ops.partial_shapes import known_sizes
 from modkit.ops.registry import dtype_name
 from modkit.ops.stype import CSR, DENSE, ROWS
 from modkit.step.placement import contexts_of
 from modkit.symbol.graph import joined_by_name
+from modkit.symbol.graph_inference import infer_shapes
 from modkit.symbol.lower import lower
 from modkit.symbol.row_sparse import Lookups
 from modkit.symbol.stypes import storage_types
@@ -99,9 +102,11 @@ def bind(
     if not isinstance(args, Mapping):
         apart |= {n for n, each in zip(names, args, strict=True) if each is not arguments[n]}
     joined = Symbol(joined_by_name(symbol.graph, apart))
-    made = make_executor(
-        joined, ctx, arguments, {n: grads.get(n) for n in names}, aux, requests, group2ctx
-    )
+    grads = {n: grads.get(n) for n in names}
+    if _runs_node_by_node(joined, {**arguments, **aux}):
+        made: Executor = NodeByNode(joined, ctx, arguments, grads, aux, requests)
+    else:
+        made = make_executor(joined, ctx, arguments, grads, aux, requests, group2ctx)
     made._argument_names, made._has_grads = names, args_grad is not None
     return made
 
@@ -167,6 +172,18 @@ def simple_bind(
     }
     aux = {n: pool.auxiliary(n, a.shape, dtype_name(a.dtype)) for n, a in avals.aux.items()}
     return make_executor(symbol, ctx, args, grads, aux, requests, group2ctx)
+
+
+def _runs_node_by_node(symbol: Symbol, arrays: Mapping[str, NDArray]) -> bool:
+    """Whether sizes of a graph depend on values.
+
+    Raises:
+        ShapeError: the arrays have other shapes than it takes.
+    """
+    if not any(n.op.sized_by_values for n in symbol.graph.nodes if not n.is_variable):
+        return False
+    found = infer_shapes(symbol.graph, {name: known_sizes(a.shape) for name, a in arrays.items()})
+    return sized_by_values(symbol.graph, found) is not None
 
 
 def row_sparse_gradients(symbol: Symbol, stypes: Mapping[str, str]) -> set[str]:

@@ -165,23 +165,28 @@ class Executor:
         self._bound.backward(heads)
         self.show_gradients(heads)
 
-    def _heads(self, out_grads: Any) -> list[jax.Array | None] | None:
+    def _given_heads(self, out_grads: Any) -> list[Any]:
+        """Gradients of outputs as a list, which may be too short."""
         arrays = NDArray | np.ndarray | jax.Array
         if isinstance(out_grads, arrays) or not isinstance(out_grads, Iterable | None):
-            out_grads = [out_grads]
-        elif isinstance(out_grads, Mapping):
+            return [out_grads]
+        if isinstance(out_grads, Mapping):
             names = self._symbol.list_outputs()
             for name in out_grads.keys() - set(names):
                 raise NameNotFoundError(
                     f"backward: no output {name!r}.{nearest(name, names)} Outputs: {names}"
                 )
-            out_grads = [out_grads.get(n) for n in names]
-        if not out_grads:
+            return [out_grads.get(n) for n in names]
+        return list(out_grads or ())
+
+    def _heads(self, out_grads: Any) -> list[jax.Array | None] | None:
+        heads = self._given_heads(out_grads)
+        if not heads:
             return self._bound.require_heads([])
         shapes = [a.shape for a in self._bound.out_avals]
         return [
             None if g is None else (g if isinstance(g, NDArray) else array(g))._cell.for_program()
-            for g in self._bound.fitting_heads(list(out_grads), shapes)
+            for g in self._bound.fitting_heads(heads, shapes)
         ]
 
     # ── Setting ─────────────────────────────────────────────────────────────────────────────

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from modkit.context import current_context
 from modkit.errors import DTypeError, NotSupportedError, ParameterError, not_taken
+from modkit.ndarray.contrib_functions import boolean_mask
 from modkit.ndarray.custom import Custom
 from modkit.ndarray.ndarray import NDArray, _apply
 
@@ -14,6 +16,40 @@ _FLAGS = (
     "inline_limit", "forward_bulk_size", "backward_bulk_size", "data_indices", "param_indices",
     "subgraph", "static_alloc", "static_shape", "is_dynamic",
 )  # fmt: skip
+
+
+def _evaluated(graph: Any, args: Sequence[NDArray]) -> list[NDArray]:
+    """The outputs of a graph for an array for each of its variables."""
+    given, done = iter(args), {}
+    for node in graph.nodes:
+        if node.is_variable:
+            done[id(node)] = [next(given)]
+            continue
+        inputs = [done[id(entry.node)][entry.output] for entry in node.inputs]
+        if node.op_name in _BY_CALLS:
+            made = _BY_CALLS[node.op_name](node, inputs)
+        else:
+            ctx = (inputs or args)[0].context if inputs or args else current_context()
+            made = _apply(node.op, inputs, node.params, None, ctx)
+        done[id(node)] = made if isinstance(made, list | tuple) else [made]
+    return [done[id(head.node)][head.output] for head in graph.heads]
+
+
+def _branch(node: Any, inputs: Sequence[NDArray]) -> list[NDArray]:
+    """The outputs of the branch of a ``_cond`` that its condition chooses."""
+    test, *branches = [
+        functools.partial(_evaluated, body, [inputs[tie.place] for tie in wires.inputs])
+        for body, wires in node.op.wired(node.params)
+    ]
+    (truth,) = test()
+    return branches[0 if truth.asscalar() else 1]()
+
+
+_BY_CALLS: Mapping[str, Callable[[Any, Sequence[NDArray]], Any]] = {
+    "Custom": lambda node, inputs: Custom(*inputs, **node.attrs),
+    "_contrib_boolean_mask": lambda node, inputs: boolean_mask(inputs[0], inputs[1], **node.params),
+    "_cond": _branch,
+}
 
 
 class CachedOp:
@@ -29,7 +65,7 @@ class CachedOp:
 
     Raises:
         DTypeError: ``sym`` is not a Symbol.
-        NotSupportedError: the graph has loops or branches: bind it.
+        NotSupportedError: the graph has loops: bind it.
         ParameterError: an unknown flag.
     """
 
@@ -41,7 +77,7 @@ class CachedOp:
                 raise not_taken("CachedOp", name, _FLAGS, "flag")
         self._graph = sym.graph
         for node in self._graph.nodes:
-            if not node.is_variable and node.op.bodies:
+            if not node.is_variable and node.op.bodies and node.op_name != "_cond":
                 raise NotSupportedError(
                     f"CachedOp: node {node.name!r} is of operator {node.op_name}, which runs in "
                     "bound graphs only: use Symbol.bind"
@@ -68,19 +104,7 @@ class CachedOp:
                 raise DTypeError(
                     f"CachedOp: {name!r}: got {type(arg).__name__}, expected an NDArray"
                 )
-        given, done = iter(args), {}
-        for node in self._graph.nodes:
-            if node.is_variable:
-                done[id(node)] = [next(given)]
-                continue
-            inputs = [done[id(entry.node)][entry.output] for entry in node.inputs]
-            if node.op_name == "Custom":
-                made = Custom(*inputs, **node.attrs)
-            else:
-                ctx = (inputs or args)[0].context if inputs or args else current_context()
-                made = _apply(node.op, inputs, node.params, None, ctx)
-            done[id(node)] = made if isinstance(made, list | tuple) else [made]
-        results = [done[id(head.node)][head.output] for head in self._graph.heads]
+        results = _evaluated(self._graph, args)
         if out is not None:
             outs = out if isinstance(out, list | tuple) else [out]
             if len(outs) != len(results):

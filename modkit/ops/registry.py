@@ -120,6 +120,8 @@ class Op:
             whose channels, MXNet's axis 1, come last, and is made for CPUs; or ``None``.
         costly: its results are kept for the backward pass where cheap ones are computed again.
         slow_in_loops: on CPUs it runs many times slower inside a loop of XLA's.
+        sized_by_values: the size of its result may depend on values: where inference leaves it
+            unknown, bound graphs run node by node.
         input_init: the ``__init__`` attribute of input variables, by input name.
         check_values: ``check_values(arrays, attrs)`` raises an error for values that eager
             calls refuse. It waits for the arrays that it reads; compiled graphs do not call it.
@@ -154,6 +156,7 @@ class Op:
     channels_last: Callable[[Attrs], Callable[..., Any] | None] | None = None
     costly: bool = False
     slow_in_loops: bool = False
+    sized_by_values: bool = False
     input_init: Mapping[str, str] = field(default_factory=dict)
     check_values: Callable[[Sequence[Any], Attrs], None] | None = None
 
@@ -420,6 +423,7 @@ class OpFields(TypedDict, total=False):
     channels_last: Callable[[Attrs], Callable[..., Any] | None] | None
     costly: bool
     slow_in_loops: bool
+    sized_by_values: bool
     input_init: Mapping[str, str]
     check_values: Callable[[Sequence[Any], Attrs], None] | None
 

@@ -49,7 +49,7 @@ def refine(
     attrs = as_mapping(params)
     out_names = op.output_names(attrs)
     ins, outs = by_rules(op, attrs, ins, outs)
-    if op.bodies or has_open_shape(op, attrs):
+    if op.bodies or op.sized_by_values or has_open_shape(op, attrs):
         return ins, outs
     if all(complete(s) for s in ins):
         return ins, merge_all(outs, _evaluate(op, params, ins), out_names)

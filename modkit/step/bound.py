@@ -30,6 +30,16 @@ from modkit.symbol.lower import Lowered
 Cells = dict[str, AnyCell]
 
 
+def require_heads(names: Sequence[str], needed: Sequence[bool], given: Sequence[Any]) -> None:
+    """See `Bound.require_heads`."""
+    for i, name in enumerate(names):
+        if needed[i] and (i >= len(given) or given[i] is None):
+            raise ParameterError(
+                f"backward: output {name!r} is not a loss, so backward() needs its gradient: "
+                "pass out_grads, or end in a loss such as SoftmaxOutput or MakeLoss"
+            )
+
+
 class Bound:
     """A lowered graph with its placement, and its cells by name.
 
@@ -173,14 +183,7 @@ class Bound:
         Raises:
             ParameterError: one is missing.
         """
-        for i, (name, needed) in enumerate(
-            zip(self.lowered.output_names, self.needed_heads, strict=True)
-        ):
-            if needed and (i >= len(given) or given[i] is None):
-                raise ParameterError(
-                    f"backward: output {name!r} is not a loss, so backward() needs its gradient: "
-                    "pass out_grads, or end in a loss such as SoftmaxOutput or MakeLoss"
-                )
+        require_heads(self.lowered.output_names, self.needed_heads, given)
 
     def fitting_heads(self, given: Sequence[Any], shapes: Sequence[Sequence[int]]) -> list[Any]:
         """The cotangents of outputs of these shapes, ``None`` for a loss that ignores its own.

@@ -375,6 +375,17 @@ class Cond(ControlFlow):
 
     body_names = ("cond", "then", "else")
 
+    def shapes(self, ins: list[Sizes], outs: list[Sizes], attrs: Attrs) -> Rule:
+        """See `ControlFlow.shapes`; outputs that differ from branch to branch stay unknown."""
+        try:
+            return super().shapes(ins, outs, attrs)
+        except ShapeError:
+            table, names = list(ins), self.input_names(attrs)
+            for body, wires in self.wired(attrs):
+                free = wires._replace(heads=((),) * len(wires.heads))
+                _through(_graph(body), free, table, names, (0,))
+            return table, outs
+
     def wires(self, attrs: Attrs, count: int) -> list[Wires]:
         """See `ControlFlow.wires`."""
         made = tuple((Tie(count + i),) for i in range(attrs["num_outputs"]))
@@ -463,6 +474,8 @@ _FIELDS: OpFields = {
     "costly": True,
 }
 
+_BRANCHES: OpFields = {**_FIELDS, "sized_by_values": True}
+
 
 @op("_foreach", precision=_PRECISION, kind=Foreach, hint="_foreach", **_FIELDS)
 def _foreach(
@@ -491,7 +504,7 @@ def _while_loop(
     """A body as long as a condition holds, at most ``max_iterations`` times."""
 
 
-@op("_cond", precision=_PRECISION, kind=Cond, hint="_cond", **_FIELDS)
+@op("_cond", precision=_PRECISION, kind=Cond, hint="_cond", **_BRANCHES)
 def _cond(
     *,
     num_args: int,

@@ -70,9 +70,3 @@ def test_other_masks_and_axes_are_refused():
     for axis in (1, -1):
         with pytest.raises(NotSupportedError, match=f"axis: got {axis}, expected 0"):
             mask_rows(data, mx.nd.array([0, 1, 0]), axis=axis)
-
-
-def test_graphs_are_refused():
-    masked = mx.sym.contrib.boolean_mask(mx.sym.Variable("data"), mx.sym.Variable("index"))
-    with pytest.raises(ShapeError, match=r"mx\.nd\.contrib\.boolean_mask on arrays"):
-        masked.simple_bind(mx.cpu(), data=(4, 3), index=(4,)).forward()

@@ -219,19 +219,22 @@ def fill_element_0index(lhs: jax.Array, mhs: jax.Array, rhs: jax.Array) -> jax.A
     return lhs.at[rows, whole(rhs)].set(mhs.astype(lhs.dtype))
 
 
-@op("_contrib_boolean_mask", precision="float32", dtypes=first_decides)
+@op("_contrib_boolean_mask", precision="float32", dtypes=first_decides, sized_by_values=True)
 def boolean_mask(data: jax.Array, index: jax.Array, *, axis: int = 0) -> jax.Array:
-    """The slices whose mask is not 0: not in graphs, since their number is not known beforehand.
+    """The slices whose mask is not 0: not in compiled programs, which have the sizes of arrays.
 
-    ``mx.nd.contrib.boolean_mask`` selects them in eager calls.
+    ``mx.nd.contrib.boolean_mask`` selects them in eager calls, and in graphs of `Symbol.bind`.
 
     Raises:
         NotSupportedError: always.
+
+    Differs: a bound mask has a gradient of 0; MXNet 1.9.1 leaves what was in its array. An output
+    with fewer rows than in the pass before ends there; in MXNet older rows follow.
     """
     raise NotSupportedError(
         f"_contrib_boolean_mask: got data {data.shape}, index {index.shape}, axis {axis}: the "
         "size of the result depends on values, and programs are compiled for sizes. Use "
-        "where(index, data, 0) or SequenceMask in graphs, mx.nd.contrib.boolean_mask on arrays"
+        "where(index, data, 0) or SequenceMask in this graph"
     )
 
 

@@ -1,0 +1,158 @@
+"""Bound graphs whose sizes depend on values; the figures are those of MXNet 1.9.1."""
+
+import numpy as np
+import pytest
+
+import modkit as mx
+from modkit.errors import NotReadyError, ParameterError, ShapeError
+
+data, mask, label = (mx.sym.Variable(n) for n in ("data", "mask", "label"))
+rows = mx.sym.contrib.boolean_mask(data, mask, name="rows")
+VALUES = np.arange(8, dtype=np.float32).reshape(4, 2)
+
+
+def bound(symbol, request="write", **more):
+    arrays = {"data": mx.nd.array(VALUES), "mask": mx.nd.array([1, 0, 1, 0]), **more}
+    arrays = {n: arrays[n] for n in symbol.list_arguments()}
+    return symbol.bind(mx.cpu(), arrays, {"data": mx.nd.ones((4, 2))}, grad_req=request)
+
+
+@pytest.mark.parametrize(
+    ("symbol", "output", "gradient"),
+    [
+        (rows, [[0, 1], [4, 5]], [[1, 1], [0, 0], [1, 1], [0, 0]]),
+        (rows * 2, [[0, 2], [8, 10]], [[2, 2], [0, 0], [2, 2], [0, 0]]),
+        (mx.sym.sum(rows * rows), [42], [[0, 2], [0, 0], [8, 10], [0, 0]]),
+    ],
+)
+def test_outputs_and_gradients(symbol, output, gradient):
+    executor = bound(symbol)
+    for train in (True, False):
+        (made,) = executor.forward(is_train=train)
+        np.testing.assert_array_equal(made.asnumpy(), output)
+        for times in (1, 2):
+            executor.backward(times * mx.nd.ones(made.shape))
+            np.testing.assert_array_equal(
+                executor.grad_dict["data"].asnumpy(), times * np.array(gradient)
+            )
+
+
+def test_a_loss_needs_no_head_gradient_and_passes_have_sizes_of_their_own():
+    values = [[0, 3, -4], [-1, 3, -1], [-1, 1, -2], [3, 0, 1], [2, 0, 0]]
+    net = mx.sym.SoftmaxOutput(rows, mx.sym.contrib.boolean_mask(label, mask), name="softmax")
+    gradient = mx.nd.zeros((5, 3))
+    arrays = {
+        "data": mx.nd.array(values),
+        "mask": mx.nd.array([1, 0, 1, 0, 1]),
+        "label": mx.nd.array([0, 1, 2, 0, 1]),
+    }
+    executor = net.bind(mx.cpu(), arrays, args_grad={"data": gradient})
+    for chosen in ([1, 0, 1, 0, 1], [0, 1, 0, 0, 0], [0, 0, 0, 0, 0]):
+        executor.forward(is_train=True, mask=mx.nd.array(chosen))
+        executor.backward()
+        kept = np.flatnonzero(chosen)
+        odds = np.exp(np.array(values)[kept])
+        odds /= odds.sum(1, keepdims=True)
+        np.testing.assert_allclose(executor.outputs[0].asnumpy(), odds, rtol=1e-5)
+        expected = np.zeros((5, 3))
+        expected[kept] = odds - np.eye(3)[np.array([0, 1, 2, 0, 1])[kept]]
+        np.testing.assert_allclose(gradient.asnumpy(), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_gradients_add_up():
+    executor = bound(mx.sym.contrib.boolean_mask(data * data, mask), "add")
+    for _ in range(2):
+        executor.forward(is_train=True)
+        executor.backward(mx.nd.ones((2, 2)))
+    expected = 1 + 4 * VALUES * np.array([[1], [0], [1], [0]])
+    np.testing.assert_array_equal(executor.grad_dict["data"].asnumpy(), expected)
+
+
+def test_states_are_written_in_training():
+    net = mx.sym.BatchNorm(rows, name="bn", momentum=0.5)
+    states = {"bn_moving_mean": mx.nd.zeros((2,)), "bn_moving_var": mx.nd.ones((2,))}
+    arrays = {"data": mx.nd.array(VALUES), "mask": mx.nd.array([1, 0, 1, 0])}
+    arrays |= {"bn_gamma": mx.nd.ones((2,)), "bn_beta": mx.nd.zeros((2,))}
+    executor = net.bind(mx.cpu(), arrays, grad_req="null", aux_states=states)
+    executor.forward(is_train=False)
+    assert states["bn_moving_mean"].asnumpy().tolist() == [0, 0]
+    executor.forward(is_train=True)
+    assert states["bn_moving_mean"].asnumpy().tolist() == [1, 1.5]
+
+
+def test_eval_and_json():
+    symbol = mx.sym.load_json((rows * 2).tojson())
+    (made,) = symbol.eval(mx.cpu(), data=mx.nd.array(VALUES), mask=mx.nd.array([0, 1, 0, 0]))
+    assert made.asnumpy().tolist() == [[4, 6]]
+
+
+def test_shapes_are_not_inferred():
+    with pytest.warns(UserWarning, match="does not follow"):
+        assert rows.infer_shape(data=(4, 2), mask=(4,)) == (None, None, None)
+    found = (rows * 2).infer_shape_partial(data=(4, 2), mask=(4,))
+    assert found == ([(4, 2), (4,)], [()], [])
+    assert rows.infer_type(data="float16", mask="int32")[1] == [np.float16]
+
+
+def test_what_needs_the_sizes_first_is_refused():
+    with pytest.raises(ShapeError, match=r"values decide the shape of 'rows', .*Symbol\.bind"):
+        rows.simple_bind(mx.cpu(), data=(4, 2), mask=(4,))
+    module = mx.mod.Module(mx.sym.MakeLoss(rows), ("data", "mask"), None)
+    with pytest.raises(ShapeError, match=r"values decide the shape of 'rows'"):
+        module.bind([("data", (4, 2)), ("mask", (4,))])
+    executor = bound(rows)
+    with pytest.raises(NotReadyError, match="forward"):
+        executor.backward()
+    executor.forward()
+    with pytest.raises(ParameterError, match="'rows_output' is not a loss"):
+        executor.backward()
+    with pytest.raises(ShapeError, match="index: got shape"):
+        bound(rows, mask=mx.nd.ones((3,))).forward()
+    with (
+        pytest.raises(ShapeError, match="do not decide"),
+        pytest.warns(UserWarning, match="does not follow"),
+    ):
+        executor.reshape(data=(3, 2), mask=(3,))
+
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+BRANCHES = {
+    "ranks": (lambda x: x * 2, lambda x: mx.sym.sum(x, axis=1)),
+    "sizes": (lambda x: mx.sym.slice_axis(x, axis=0, begin=0, end=1), lambda x: x * 3),
+}
+RESULTS = {
+    ("ranks", 1): ([[0, 2, 4], [6, 8, 10]], [[2, 2, 2], [2, 2, 2]]),
+    ("ranks", 0): ([3, 12], [[1, 1, 1], [1, 1, 1]]),
+    ("sizes", 1): ([[0, 1, 2]], [[1, 1, 1], [0, 0, 0]]),
+    ("sizes", 0): ([[0, 3, 6], [9, 12, 15]], [[3, 3, 3], [3, 3, 3]]),
+}
+
+
+def branching(name):
+    then, other = BRANCHES[name]
+    x, p = mx.sym.Variable("x"), mx.sym.Variable("p")
+    return mx.sym.contrib.cond(p, lambda: then(x), lambda: other(x))
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+def test_branches_may_have_results_of_other_shapes(name):
+    symbol = branching(name)
+    arrays = {"x": mx.nd.array(X), "p": mx.nd.array([1])}
+    executor = symbol.bind(mx.cpu(), arrays, args_grad={"x": mx.nd.ones((2, 3))})
+    for p in (1, 0):
+        output, gradient = RESULTS[name, p]
+        (made,) = executor.forward(is_train=True, p=mx.nd.array([p]))
+        executor.backward(mx.nd.ones(made.shape))
+        assert made.asnumpy().tolist() == output
+        assert executor.grad_dict["x"].asnumpy().tolist() == gradient
+        (made,) = (symbol + 1).eval(mx.cpu(), x=arrays["x"], p=mx.nd.array([p]))
+        assert made.asnumpy().tolist() == (np.array(output) + 1).tolist()
+
+
+def test_the_shape_of_such_branches_is_not_inferred():
+    symbol = branching("sizes")
+    with pytest.warns(UserWarning, match="does not follow"):
+        assert (symbol + 1).infer_shape(x=(2, 3), p=(1,)) == (None, None, None)
+    assert symbol.infer_shape_partial(x=(2, 3), p=(1,)) == ([(1,), (2, 3)], [()], [])
+    with pytest.raises(ShapeError, match=r"values decide the shape of '_cond\d+'"):
+        symbol.simple_bind(mx.cpu(), x=(2, 3), p=(1,))
