@@ -40,7 +40,7 @@ NONE_LEFT = _NoneLeft(0)
 
 def known_sizes(shape: Sequence[int]) -> Shape:
     """The shape of an array as a completely known one."""
-    return tuple(NONE_LEFT if size == 0 else int(size) for size in shape)
+    return tuple(int(size) or NONE_LEFT for size in shape)
 
 
 def plain_sizes(shape: Sequence[int]) -> Shape:
