@@ -20,7 +20,7 @@ from modkit.symbol.graph import joined_by_name
 from modkit.symbol.graph_inference import infer_shapes
 from modkit.symbol.lower import lower
 from modkit.symbol.row_sparse import Lookups
-from modkit.symbol.stypes import storage_types
+from modkit.symbol.stypes import storage_of_gradients, storage_types
 from modkit.symbol.symbol import Symbol
 
 GRAD_REQS = ("write", "add", "null", "inplace")
@@ -159,7 +159,10 @@ def simple_bind(
     contexts = contexts_of(symbol.graph, ctx, group2ctx)
     places = {n.name: c for n, c in zip(symbol.graph.nodes, contexts, strict=True)}
     pool = SharedArrays(places, shared_arg_names, shared_exec, shared_buffer)
-    sparse_grads = row_sparse_gradients(symbol, stypes)
+    sparse_grads = {
+        **storage_of_gradients(symbol.graph, stypes),
+        **dict.fromkeys(row_sparse_gradients(symbol, stypes), ROWS),
+    }
     args = {
         n: pool.argument(n, a.shape, dtype_name(a.dtype), stypes.get(n, DENSE))
         for n, a in avals.args.items()
@@ -167,7 +170,7 @@ def simple_bind(
     grads = {
         n: None
         if requests[n] == "null"
-        else pool.gradient(n, a.shape, dtype_name(a.dtype), ROWS if n in sparse_grads else DENSE)
+        else pool.gradient(n, a.shape, dtype_name(a.dtype), sparse_grads.get(n, DENSE))
         for n, a in avals.args.items()
     }
     aux = {n: pool.auxiliary(n, a.shape, dtype_name(a.dtype)) for n, a in avals.aux.items()}

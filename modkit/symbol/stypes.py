@@ -46,6 +46,48 @@ def storage_of_outputs(graph: Graph, given: Mapping[str, str]) -> list[str]:
     return [_known(found[id(head.node)], head.output) for head in graph.heads]
 
 
+_CARRIES = frozenset({
+    "_contrib_gradientmultiplier", "_contrib_round_ste", "_contrib_sign_ste", "_copy",
+    "_div_scalar", "_mul_scalar", "abs", "add_n", "elemwise_add", "elemwise_sub", "negative",
+    "_square_sum", "relu", "sign", "square",
+})  # fmt: skip
+"""Operators whose inputs' gradients are stored as that of the output is."""
+_ZEROS = frozenset({
+    "BlockGrad", "ceil", "fix", "floor", "ones_like", "rint", "round", "trunc", "zeros_like",
+})  # fmt: skip
+"""Operators whose inputs have a gradient of zeros, which is stored as they are."""
+
+
+def storage_of_gradients(graph: Graph, given: Mapping[str, str]) -> dict[str, str]:
+    """Storage types of the gradients of variables through these operators alone, by name.
+
+    That of an output is stored as the output is; of several uses row-sparse ones stay so.
+
+    Args:
+        graph: the graph.
+        given: see `storage_of_nodes`.
+    """
+    found = storage_of_nodes(graph, given)
+    back: dict[tuple[int, int], list[str]] = {}
+    for head in graph.heads:
+        own = _known(found[id(head.node)], head.output)
+        back.setdefault((id(head.node), head.output), []).append(own)
+    for node in reversed(graph.nodes):
+        if node.is_variable or node.known_op is None:
+            continue
+        name, after = node.known_op.name, _summed(back.get((id(node), 0), []))
+        before = storage_of_inputs(node, found)
+        for entry, own in zip(node.inputs, before, strict=True):
+            stype = own if name in _ZEROS else after if name in _CARRIES else DENSE
+            back.setdefault((id(entry.node), entry.output), []).append(stype)
+    return {n.name: _summed(back.get((id(n), 0), [])) for n in graph.inputs}
+
+
+def _summed(stypes: Sequence[str]) -> str:
+    """The storage type of a sum."""
+    return stypes[0] if len(stypes) == 1 or set(stypes) == {ROWS} else DENSE
+
+
 def _known(stypes: Sequence[str], at: int) -> str:
     return DENSE if at >= len(stypes) or stypes[at] == UNDEFINED else stypes[at]
 
