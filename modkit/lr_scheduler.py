@@ -38,6 +38,14 @@ def _number(where: str, value: Any) -> Any:
     return value
 
 
+def is_pure(schedule: Any) -> bool:
+    """Whether a schedule is one of this file, whose rate depends on the number of updates alone.
+
+    A user's own may change with each call, so it is called as often as MXNet calls it.
+    """
+    return type(schedule).__module__ == __name__
+
+
 class LRScheduler(ChecksArguments):
     """Base class of schedules: ``scheduler(num_update)`` is the rate of an update.
 
@@ -52,6 +60,9 @@ class LRScheduler(ChecksArguments):
 
     Raises:
         ParameterError: a value is out of range.
+
+    Differs: where several contexts train alike and the store does not update, MXNet calls a user's
+    schedule for each of them; here they share the rates.
     """
 
     def __init__(

@@ -28,8 +28,8 @@ those sections; `python tools/list_differences.py` writes it. Names that modkit 
 """
 PLACES = (
     "", "mod", "io", "nd", "nd.sparse", "nd.contrib", "sym", "sym.contrib", "metric", "optimizer",
-    "initializer", "kvstore", "rnn", "image", "callback", "operator", "autograd", "profiler",
-    "model", "mon", "registry", "contrib.amp", "contrib.svrg_optimization",
+    "initializer", "lr_scheduler", "kvstore", "rnn", "image", "callback", "operator", "autograd",
+    "profiler", "model", "mon", "registry", "contrib.amp", "contrib.svrg_optimization",
 )  # fmt: skip
 FAMILY = re.compile(r"^_(contrib|image|linalg|sparse|random)_")
 

@@ -2534,6 +2534,84 @@ def softmax_output_of_one_axis(mx):
     return [*found, str(net.infer_shape(x=(3,), label=(3,)))]
 
 
+class CountsCalls:
+    """A schedule whose rate depends on the number of its calls."""
+
+    def __init__(self):
+        self.base_lr, self.calls = 0.1, []
+
+    def __call__(self, num_update):
+        """The rate of this call."""
+        self.calls.append(num_update)
+        return 0.1 / len(self.calls)
+
+
+@question
+def schedules_called_by_updaters(mx):
+    """An updater calls a schedule for each parameter, or for four of one type."""
+    found = {}
+    for name in ("sgd", "nag", "adam", "adadelta", "lamb", "lars", "lbsgd", "test"):
+        made = mx.optimizer.create(name, lr_scheduler=CountsCalls())
+        updater = mx.optimizer.get_updater(made)
+        mixed = name in ("sgd", "nag", "lamb")
+        types = ["float32", "float64" if mixed else "float32"] * 3
+        weights = [mx.nd.ones((2, 1), dtype=each) for each in types]
+        for _ in range(2):
+            updater(list(range(6)), [mx.nd.ones((2, 1), dtype=t) for t in types], weights)
+        found[name] = [made.lr_scheduler.calls, plain([w.asnumpy()[0, 0] for w in weights])]
+    return found
+
+
+@question
+def schedules_called_at_unequal_counts(mx):
+    """The number of updates is that when the parameter's own update is counted."""
+    found = {}
+    weights = [mx.nd.ones((2,)) for _ in range(6)]
+    for name, options in (("sgd", {}), ("lbsgd", {}), ("lbsgd", {"batch_scale": 2})):
+        made = mx.optimizer.create(name, lr_scheduler=CountsCalls(), **options)
+        updater = mx.optimizer.get_updater(made)
+        for index in ("d", "d", "f", "f", "f"):
+            updater(index, mx.nd.ones((2,)), weights["abcdef".index(index)])
+        for order in ("abcdef", "fedcba"):
+            updater(
+                list(order), [mx.nd.ones((2,))] * 6, [weights["abcdef".index(i)] for i in order]
+            )
+        found[name + str(options)] = [made.lr_scheduler.calls, made.num_update]
+    made = mx.optimizer.SGD(lr_scheduler=CountsCalls())
+    made.update(list(range(6)), weights, [mx.nd.ones((2,))] * 6, [None] * 6)
+    return [found, made.lr_scheduler.calls]
+
+
+@question
+def schedules_called_by_modules(mx):
+    """A store updates each parameter by its key, and no lists."""
+
+    def trained(name, kvstore, devices, steps=1):
+        net = mx.sym.Variable("data")
+        for which in "abcdef":
+            net = mx.sym.broadcast_add(net, mx.sym.Variable(which + "_weight", shape=(1, 2)))
+        contexts = [mx.cpu(i) for i in range(devices)]
+        module = mx.mod.Module(mx.sym.MakeLoss(net), label_names=[], context=contexts)
+        module.bind([("data", (2, 2))])
+        module.init_params(mx.init.One())
+        schedule = CountsCalls()
+        made = mx.optimizer.create(name, lr_scheduler=schedule, rescale_grad=0.5)
+        module.init_optimizer(kvstore, made)
+        for _ in range(steps):
+            module.forward_backward(mx.io.DataBatch([mx.nd.zeros((2, 2))]))
+            module.update()
+        return module, schedule.calls
+
+    found = {}
+    found["a store for two contexts"] = trained("sgd", "local", 2)[1]
+    found["a store for one context"] = trained("sgd", mx.kv.create("local"), 1)[1]
+    found["lbsgd"] = trained("lbsgd", None, 1)[1]
+    found["adadelta"] = trained("adadelta", None, 1)[1]
+    module, calls = trained("sgd", None, 1, steps=2)
+    weights = module.get_params()[0]
+    return [found, calls, [weights[which + "_weight"][0, 0].asscalar() for which in "abcdef"]]
+
+
 def main():
     """Ask the reference and write its answers."""
     mx = importlib.import_module("mxnet")

@@ -17,6 +17,7 @@ from modkit.callback import Run
 from modkit.errors import NotReadyError, ParameterError
 from modkit.io import DataBatch
 from modkit.kvstore import KVStore
+from modkit.lr_scheduler import is_pure
 from modkit.metric import EvalMetric
 from modkit.module.data_batch import held
 from modkit.module.split_batch import value_of
@@ -31,7 +32,8 @@ CALLS = ("forward", "backward", "forward_backward", "update", "update_metric")
 _calls_of = operator.attrgetter(*CALLS)
 
 Indices = tuple[str, ...] | tuple[int, ...]
-UpdateRequest = tuple[Any, tuple[str, ...], Indices, TreeRule | DistributedRule | None]
+Calls = list[list[int]] | None
+UpdateRequest = tuple[Any, tuple[str, ...], Indices, TreeRule | DistributedRule | None, Calls]
 """The result of `update_request`. A NamedTuple takes one more call in every batch."""
 
 Sums = tuple[Sequence[Any], bool]
@@ -153,7 +155,7 @@ def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Su
     own = _calls_of(type(module)) != module._calls or not vars(module).keys().isdisjoint(CALLS)
     if own or module._state_names:
         return None
-    group, (updater, names, indices, rule) = module._exec_group, update_request(module)
+    group, (updater, names, indices, rule, calls) = module._exec_group, update_request(module)
     label_names = group.binding.label_names
     metric = eval_metric.fused(label_names, group.output_names)
     arrays = rule and metric and _inputs_of(group, batches, len(module._data_names))
@@ -167,7 +169,8 @@ def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Su
     # First what may be refused, then what counts.
     if not bound.only_losses:
         bound.require_heads([])
-    keys, tables = map(bound.draw, itertools.repeat(rule)), map(hyper, itertools.repeat(indices))
+    keys = map(bound.draw, itertools.repeat(rule))
+    tables = map(hyper, itertools.repeat(indices), itertools.repeat(calls))
     store = group.store
     with store.lock, DeferredReads():  # as in `Module.update`
         store.adopt(names, states_of(module, updater, names, indices), module._shards)
@@ -185,13 +188,13 @@ def join_update(module: Any, one_pass: Pass, request: UpdateRequest) -> bool:
         one_pass: the pass.
         request: the result of `update_request`.
     """
-    updater, names, indices, rule = request
+    updater, names, indices, rule, calls = request
     store = module._exec_group.store
     with DeferredReads():  # else a signal handler runs the pass without the update
         if not one_pass.can_update():
             return False
         store.adopt(names, states_of(module, updater, names, indices), module._shards)
-        one_pass.join(Update(names, rule, updater.optimizer.hyper(indices)))
+        one_pass.join(Update(names, rule, updater.optimizer.hyper(indices, calls)))
         module._step = one_pass
         if not module._step_waits:
             one_pass.run()
@@ -241,7 +244,8 @@ def update_request(module: Any) -> UpdateRequest:
 
     Returns:
         The updater; names of the parameters that it updates; the indices by which it knows them;
-        and the rule that a program fuses, ``None`` if the updater runs apart.
+        the rule that a program fuses, ``None`` if the updater runs apart; and the parameters of
+        each call of MXNet, which a user's schedule counts.
     """
     group, kvstore, shards = module._exec_group, module._kvstore, module._shards
     if group.store.apart is not module._is_apart:
@@ -257,12 +261,26 @@ def update_request(module: Any) -> UpdateRequest:
     own_store = kvstore is None or isinstance(kvstore, KVStore)
     fuses = own_store and hasattr(updater, "optimizer") and not module._compression_params
     rule = updater.optimizer.tree_rule(names) if fuses else None
+    schedule = updater.optimizer.lr_scheduler if fuses else None
+    calls = None
+    if schedule is not None and not is_pure(schedule):
+        calls = _calls(module, updater, names)
     workers = module._workers
     if workers is not None and workers.size == 1 and shards is None:
         workers = None  # one worker runs the step of a single process, which donates
     if rule is not None and (workers is not None or shards is not None):
         rule = DistributedRule(rule, workers, shards)
-    return updater, names, names if module._update_on_kvstore else indices, rule
+    return updater, names, names if module._update_on_kvstore else indices, rule, calls
+
+
+def _calls(module: Any, updater: Any, names: tuple[str, ...]) -> Calls:
+    """The parameters of each call of MXNet's updater; computed once for a group's parameters."""
+    group, by_key = module._exec_group, module._update_on_kvstore
+    key = names, by_key, updater.optimizer.aggregate_num
+    if group.calls is None or group.calls[0] != key:
+        each = [[at] for at in range(len(names))]
+        group.calls = key, each if by_key else updater._calls(group.weights_of(names))
+    return group.calls[1]
 
 
 def states_of(

@@ -70,7 +70,11 @@ def update_unfused(
         arrays += [each for each in jax.tree.leaves(states) if isinstance(each, NDArray)]
     with _rolled_back_on_error(arrays):  # if it raises, nothing changes
         for call in calls:
-            updater(*call)
+            if module._update_on_kvstore and not getattr(updater, "_runs_lists", False):
+                for parameter in zip(*call, strict=True):  # as a store calls it, by key
+                    updater(*parameter)
+            else:
+                updater(*call)
 
 
 @contextlib.contextmanager

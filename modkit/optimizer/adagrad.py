@@ -73,6 +73,7 @@ class AdaDelta(RuleOptimizer):
     """
 
     _formula, _fields = staticmethod(formulas.adadelta), {"arrays": 2}
+    _columns = ("wd", "rescale_grad")
 
     def __init__(self, rho: float = 0.90, epsilon: float = 1e-5, **kwargs: Any):
         super().__init__(**kwargs)

@@ -270,6 +270,11 @@ class Optimizer:
         """Whether ``update`` accepts lists of any length and runs them as one program."""
         return False
 
+    @property
+    def _counts_calls(self) -> bool:
+        """Whether lists are updated by the calls of MXNet, which a user's schedule counts."""
+        return False
+
     def plain_state(self, state: Any) -> Any:
         """The state as arrays, lists, tuples and dicts, for saving."""
         return state

@@ -196,7 +196,8 @@ class LARS(RuleOptimizer):
         return name.endswith("_weight")
 
     def _adjust(self, columns: dict[str, Any], indices: Sequence[Any]) -> None:
-        columns["adapt"], columns["correction"] = self._adapted(indices), self._correction()
+        rate = self._rate() if columns["rate"] is None else np.ravel(columns["rate"])[0]
+        columns["adapt"], columns["correction"] = self._adapted(indices), self._correction(rate)
 
     def _adapted(self, indices: Sequence[Any]) -> np.ndarray:
         """1 for the parameters with a scaled rate, else 0; cached until names change."""
@@ -208,9 +209,8 @@ class LARS(RuleOptimizer):
         self._derived["adapted"] = (indices, dict(self.idx2name), adapted)
         return adapted
 
-    def _correction(self) -> float:
+    def _correction(self, lr: float) -> float:
         """The current rate divided by the rate of the step before."""
-        lr = self._rate()
         if self.num_update != self._cur_update:
             self._cur_update = self.num_update
             self.last_lr, self.cur_lr = lr if self.cur_lr is None else self.cur_lr, lr

@@ -116,6 +116,7 @@ class LBSGD(RuleOptimizer):
         complete = count % self.batch_scale == 0
         self.cumgrads[index] = {"cum_grad": 0 if complete else total, "num_cums": count}
         if not complete:
+            self._get_lr(index)  # a user's schedule counts its calls
             self._update_count(index)
             return
         self.lbmult = self._warmup_multiplier(count)
@@ -132,10 +133,19 @@ class LBSGD(RuleOptimizer):
             return float(self.batch_scale)
         return 1.0 + (self.batch_scale - 1) * (count / last) ** curves[self.warmup_strategy]
 
-    def hyper(self, indices: Sequence[Any]) -> np.ndarray:
-        """As in `RuleOptimizer`, but the first rate is that before the count, as in MXNet."""
-        first_rate = self._get_lr(indices[0])
-        table = super().hyper(indices)
-        table[0, 0] = first_rate
-        table[:, 0] *= self.lbmult
+    def hyper(
+        self, indices: Sequence[Any], calls: Sequence[Sequence[int]] | None = None
+    ) -> np.ndarray:
+        """As in `RuleOptimizer`; as in MXNet, a rate is that before its parameter is counted."""
+        counted, before = [], self.num_update
+        table = np.empty((len(indices), len(self._columns)), np.float32)
+        try:
+            for row, index in zip(table, indices, strict=True):
+                rate = self._get_lr(index) * self.lbmult
+                self._update_count(index)
+                counted.append(index)
+                row[:] = rate, self._get_wd(index), self.rescale_grad
+        except BaseException:  # a schedule that raises: no update is made
+            self._uncount(counted, before)
+            raise
         return table

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.errors import NotSupportedError, ParameterError, ShapeError, warn_caller
+from modkit.lr_scheduler import is_pure
 from modkit.ndarray import NDArray, from_jax
 from modkit.ndarray.sparse_updates import rows_at, write_rows
 from modkit.ndarray.storage import Cell, LateCell, x64_for
@@ -376,8 +377,14 @@ class RuleOptimizer(Optimizer):
             latest = self._derived["tree_rule"] = settings, TreeRule(*settings)
         return latest[1]
 
-    def hyper(self, indices: Sequence[Any]) -> np.ndarray:
+    def hyper(
+        self, indices: Sequence[Any], calls: Sequence[Sequence[int]] | None = None
+    ) -> np.ndarray:
         """Count one update of each parameter and compute its hyper-parameters.
+
+        Args:
+            indices: the parameters.
+            calls: their positions by the update call of MXNet; ``None``: they are one call.
 
         Returns:
             (number of parameters, number of columns), float32.
@@ -391,10 +398,12 @@ class RuleOptimizer(Optimizer):
         try:
             multipliers = self._multipliers(indices)
             scheduled = own.constant and self.lr_scheduler is not None
-            rate = self._rate() if scheduled else None
+            rate = self._scheduled(indices, calls, before) if scheduled else None
             settings = self.lr if rate is None else rate, self.wd, self.rescale_grad
             if latest is not None and latest[0] is multipliers and latest[1] == settings:
                 return latest[2]
+            if rate is None and own.rates is None:
+                rate = self._scheduled(indices, calls, before)
             table = self._table(own, indices, rate, *multipliers)
         except BaseException:  # a schedule that raises: no update is made
             self._uncount(indices, before)
@@ -404,18 +413,44 @@ class RuleOptimizer(Optimizer):
             self._derived["table"] = multipliers, settings, table
         return table
 
+    def _scheduled(self, indices: Any, calls: Any, num_update: int) -> Any:
+        """The rate, or a tuple with that of each parameter by a user's schedule.
+
+        That is called once for each parameter, or call if ``lists_rates``, at the number of updates
+        that it has then in MXNet.
+
+        Args:
+            indices: see `hyper`.
+            calls: see `hyper`.
+            num_update: that before these updates.
+        """
+        if "lr" not in self._columns:
+            return 0.0
+        if self.lr_scheduler is None or is_pure(self.lr_scheduler):
+            return self._rate()
+        counts, rates = self._counts.of(indices), [0.0] * len(indices)
+        for call in [range(len(indices))] if calls is None else calls:
+            for some in [call] if self.lists_rates else ([at] for at in call):
+                num_update = max([num_update, *(int(counts[at]) for at in some)])
+                if not _own_methods(type(self)).counts:
+                    self.num_update = num_update
+                rate = self._rate()
+                for at in some:
+                    rates[at] = rate
+        return tuple(rates)
+
     def _table(
-        self, own: _OwnMethods, indices: Any, rate: float | None, lr_mult: Any, wd_mult: Any
+        self, own: _OwnMethods, indices: Any, rate: Any, lr_mult: Any, wd_mult: Any
     ) -> np.ndarray:
         if own.rates is None:
-            rates = (self._rate() if rate is None else rate) * lr_mult
+            rates = np.asarray(rate) * lr_mult
         else:
             rates = self._own_values(own.rates, indices)
         decays = self.wd * wd_mult
         if own.decays is not None:
             decays = self._own_values(own.decays, indices)
         found = {
-            "lr": rates, "wd": decays, "rescale_grad": self.rescale_grad,
+            "lr": rates, "rate": rate, "wd": decays, "rescale_grad": self.rescale_grad,
             "t": self._counts.of(indices),
         }  # fmt: skip
         self._adjust(found, indices)
@@ -430,7 +465,11 @@ class RuleOptimizer(Optimizer):
         return np.array(own(indices) if self.lists_rates else [own(i) for i in indices], np.float64)
 
     def _adjust(self, columns: dict[str, Any], indices: Sequence[Any]) -> None:
-        """Change or add columns of ``hyper``, by name; scalars broadcast. ``t``: the counts."""
+        """Change or add columns of ``hyper``, by name; scalars broadcast.
+
+        Beside the columns there are ``t``, the counts, and ``rate``, the rate before multipliers,
+        as `_scheduled` gives it; ``None`` where a subclass computes the rates.
+        """
 
     def create_state(self, index: Any, weight: NDArray) -> Any:
         """The initial state of one parameter, in MXNet's structure."""
@@ -474,6 +513,12 @@ class RuleOptimizer(Optimizer):
     def whole_lists(self) -> bool:
         """Whether lists run as one program: unless a subclass overrides the eager update."""
         return _has_builtin_update(type(self)) and type(self).update is RuleOptimizer.update
+
+    @property
+    def _counts_calls(self) -> bool:
+        """See `Optimizer._counts_calls`; not where gradients are clipped by the norm of all."""
+        schedule = self.lr_scheduler
+        return schedule is not None and not is_pure(schedule) and self._clip_norm is None
 
     def fit_state(self, index: Any, weight: NDArray, state: Any) -> Any:
         """A loaded state, which must have the structure and shapes of this optimizer's state.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 import jax
@@ -41,6 +42,11 @@ class Updater:
         """Whether lists of parameters are updated by one call of the optimizer."""
         return self.optimizer.aggregate_num > 0 or self.optimizer.whole_lists
 
+    @property
+    def _runs_lists(self) -> bool:
+        """Whether a list of any parameters is one call of the optimizer, unlike in MXNet."""
+        return self.optimizer.whole_lists and not self.optimizer._counts_calls
+
     def __call__(self, index: Any, grad: Any, weight: Any) -> None:
         """Update a parameter, or each of a list of them."""
         many = isinstance(index, list | tuple)
@@ -48,21 +54,31 @@ class Updater:
         grads, weights = (grad, weight) if many else ([grad], [weight])
         states = [self.ensure_state(i, w) for i, w in zip(indices, weights, strict=True)]
         update = self.optimizer.update_multi_precision
-        if self.optimizer.whole_lists:
+        if self._runs_lists:
             if indices:
                 update(tuple(indices), weights, grads, states)
             return
         parameters = list(zip(indices, weights, grads, states, strict=True))
-        if not self.aggregate_updates:
-            for parameter in parameters:
-                update(*parameter)
-            return
-        for dtype in dict.fromkeys(w.dtype for w in weights):
-            alike = [p for p in parameters if p[1].dtype == dtype]
-            for i in range(0, len(alike), self.optimizer.aggregate_num):
-                some = alike[i : i + self.optimizer.aggregate_num]
-                index, weight, grad, state = zip(*some, strict=True)
+        for call in self._calls(weights):
+            index, weight, grad, state = zip(*(parameters[at] for at in call), strict=True)
+            if self.optimizer.aggregate_num > 0:
                 update(index, weight, grad, list(state))
+            else:
+                update(*parameters[call[0]])
+
+    def _calls(self, weights: Sequence[NDArray]) -> list[list[int]]:
+        """Positions of the parameters of a list, by the call of the optimizer in MXNet.
+
+        Those of one type together, ``aggregate_num`` at most, or each on its own.
+        """
+        size = self.optimizer.aggregate_num
+        if size <= 0:
+            return [[at] for at in range(len(weights))]
+        calls = []
+        for dtype in dict.fromkeys(w.dtype for w in weights):
+            alike = [at for at, weight in enumerate(weights) if weight.dtype == dtype]
+            calls += [alike[i : i + size] for i in range(0, len(alike), size)]
+        return calls
 
     def ensure_state(self, index: Any, weight: NDArray) -> Any:
         """The state of a parameter; created if missing, moved to the weight's device if loaded."""

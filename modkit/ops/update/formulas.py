@@ -122,7 +122,7 @@ def nadam(
 
 
 def adadelta(
-    w, g, of_grad, of_step, *, lr, rho, epsilon, wd, rescale_grad, clip_gradient
+    w, g, of_grad, of_step, *, rho, epsilon, wd, rescale_grad, clip_gradient
 ) -> tuple[Array, Array, Array]:
     """Steps scaled by the ratio of two running means of squares: of the gradient, of the step."""
     g = rescaled(g, rescale_grad, clip_gradient)
