@@ -23,7 +23,7 @@ def check_keywords(function: Function) -> Function:
     """
     takes = dict.fromkeys(inspect.signature(function).parameters)
     takes.pop("self", None)
-    where = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+    makes = function.__name__ == "__init__"
 
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
@@ -31,6 +31,7 @@ def check_keywords(function: Function) -> Function:
             if name not in takes:
                 passed_on = name in _OF_OPTIMIZERS and "optimizer_params" in takes
                 hint = f" Give optimizer_params={{{name!r}: ...}}." if passed_on else None
+                where = type(args[0]).__name__ if makes else function.__name__
                 raise not_taken(where, name, takes, hint=hint)
         return function(*args, **kwargs)
 

@@ -2612,6 +2612,52 @@ def schedules_called_by_modules(mx):
     return [found, calls, [weights[which + "_weight"][0, 0].asscalar() for which in "abcdef"]]
 
 
+@question
+def parameters_that_are_dirty(mx):
+    """The flag of values on the devices that are newer than those of get_params."""
+    module = small_module(mx)
+    module.init_optimizer()
+    batch = mx.io.DataBatch([mx.nd.ones((4, 2))], [mx.nd.array([0, 1, 2, 0])])
+    found = [module._params_dirty]
+
+    def trained(then=None):
+        module.forward_backward(batch)
+        module.update()
+        if then is not None:
+            then()
+        found.append(module._params_dirty)
+
+    trained()
+    trained(module.get_params)
+    trained(module._sync_params_from_devices)
+    trained(lambda: module.init_params(force_init=True))
+    trained(module.init_params)
+    trained(lambda: module.init_optimizer(force_init=True))
+    trained()
+    module.set_params(*module.get_params())
+    found.append(module._params_dirty)
+    module.set_params({"fc_weight": mx.nd.ones((3, 2))}, {}, allow_missing=True)
+    found.append(module._params_dirty)
+    module = mx.mod.Module(small_net(mx))
+
+    def note(*_):
+        found.append(module._params_dirty)
+
+    module.fit(small_iterator(mx, 8), num_epoch=1, batch_end_callback=note, epoch_end_callback=note)
+    note()
+    module = mx.mod.BucketingModule(lambda key: (small_net(mx), ["data"], ["softmax_label"]), 1)
+    shapes = [("data", (4, 2))], [("softmax_label", (4,))]
+    module.bind(*shapes)
+    module.init_params()
+    module.init_optimizer()
+    for key in (1, 2, 1):
+        some = {"bucket_key": key, "provide_data": shapes[0], "provide_label": shapes[1]}
+        batch = mx.io.DataBatch(batch.data, batch.label, **some)
+        trained()
+        trained(module.get_params)
+    return found
+
+
 def main():
     """Ask the reference and write its answers."""
     mx = importlib.import_module("mxnet")

@@ -25,6 +25,10 @@ class ResizeIter(HeldBatchIter):
     def __init__(self, data_iter: Any, size: int, reset_internal: bool = True):
         if not is_number(size) or size % 1:  # an epoch would not end
             raise ParameterError(f"ResizeIter: size: got {typed(size)}, expected a whole number")
+        if not hasattr(data_iter, "batch_size"):
+            raise ParameterError(
+                f"ResizeIter: data_iter: got {typed(data_iter)}, expected an iterator, a DataIter"
+            )
         super().__init__(data_iter.batch_size)
         self.data_iter, self.size, self.reset_internal = data_iter, size, reset_internal
         self.cur = 0

@@ -65,7 +65,6 @@ class BucketingModule(BaseModule):
     _can_add_up: ClassVar[bool] = True
     _keeps_missing: ClassVar[bool] = True
     _warns_of_kept: ClassVar[bool] = False
-    _params_dirty = False  # see `Module`
 
     @check_keywords
     def __init__(
@@ -232,10 +231,22 @@ class BucketingModule(BaseModule):
 
     def get_params(self) -> Any:
         """Parameters and auxiliary states."""
-        return self._default.get_params()
+        found = self._default.get_params()
+        self._clear_dirty()
+        return found
+
+    @property
+    def _params_dirty(self) -> bool:
+        """See `Module`; buckets share their values."""
+        return any(module._params_dirty for module in self._buckets.values())
+
+    def _clear_dirty(self) -> None:
+        for module in self._buckets.values():
+            module._params_dirty = False
 
     def _init_params(self, given: InitArguments) -> None:
         self._default.init_params(**given._asdict())
+        self._clear_dirty()
         self._all_initialized()
 
     def _set_given(self, args: Params | None, auxs: Params | None, allow_extra: bool) -> None:
@@ -258,6 +269,7 @@ class BucketingModule(BaseModule):
             super()._average_states()
         else:
             self._default._average_states()
+            self._clear_dirty()
 
     def _bound_size(self) -> int:
         return self._present._bound_size()

@@ -104,7 +104,7 @@ class Module(BaseModule):
 
     _can_add_up: ClassVar[bool] = True
     _keeps_missing: ClassVar[bool] = True
-    _params_dirty = False  # as MXNet's programs read it: `_arg_params` are the present values
+    _params_dirty = False  # for MXNet's programs: `_arg_params` are the present values anyway
 
     @check_keywords
     def __init__(
@@ -248,6 +248,7 @@ class Module(BaseModule):
             super()._average_states()
         else:
             self._parameters().average(self._workers)
+            self._params_dirty = False
 
     def _count_epochs(self, epochs: int, batches: int | None) -> None:
         left, self._counts_left = self._counts_left, False
@@ -426,6 +427,7 @@ class Module(BaseModule):
                 self._symbol, self._param_names, self._label_names, args or {}, error
             )
             raise
+        self._params_dirty = False
 
     def _parameters(self) -> Parameters:
         group, (names, aux_names) = self._exec_group, self._listed
@@ -437,7 +439,7 @@ class Module(BaseModule):
             params.refuse_extra(args, auxs)
         params.set(args, auxs)
         self._copies = None  # they refer to the values before
-        self.params_initialized = True
+        self.params_initialized = self._params_dirty = True
 
     def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
         """Copies of parameters and auxiliary states, on ``cpu(0)``; the latter averaged.
@@ -462,6 +464,7 @@ class Module(BaseModule):
         """Copies of what a bound module holds: zeros until `init_params`."""
         copies = self._parameters().copies(self._copies)
         self._copies = copies  # which an update in another thread forgets
+        self._params_dirty = False
         return copies.args, copies.auxs
 
     _arg_params, _aux_params = present_params(0), present_params(1)
@@ -478,7 +481,7 @@ class Module(BaseModule):
 
     def _sync_params_from_devices(self) -> None:
         """Forget edits of the arrays of `get_params`."""
-        self._copies = None
+        self._copies, self._params_dirty = None, False
 
     # ── The optimizer ───────────────────────────────────────────────────────────────────────
 
@@ -516,7 +519,7 @@ class Module(BaseModule):
             setup = with_shards(setup, self._exec_group.store.home, self._compression_params)
         self._set_optimizer(setup)
         self._follow_store()
-        self.optimizer_initialized = True
+        self.optimizer_initialized, self._params_dirty = True, False
         if setup.update_on_kvstore and edited is not None:  # the store begins with the edits
             self._parameters().set(edited, None)
         if self._preload_opt_states is not None:
@@ -667,7 +670,7 @@ class Module(BaseModule):
         if not (self.binded and self.params_initialized and self.optimizer_initialized):
             self._need("update()", params=True, optimizer=True)
         updater, names, indices, rule, _ = request = update_request(self)
-        self._copies = None
+        self._copies, self._params_dirty = None, True
         group = self._exec_group
         one_pass = group.binding.bounds[0].last
         fuses = rule is not None and group.binding.one_program

@@ -165,7 +165,7 @@ def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Su
         module._check_order(batches[0], "forward: data_batch")
         module._order_seen = True
     bound, hyper = group.binding.bounds[0], updater.optimizer.hyper
-    module._copies, module._lacks_labels = None, False
+    module._copies, module._params_dirty, module._lacks_labels = None, True, False
     # First what may be refused, then what counts.
     if not bound.only_losses:
         bound.require_heads([])

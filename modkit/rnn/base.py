@@ -61,8 +61,8 @@ def popped(cell: BaseRNNCell, args: dict[str, NDArray], name: str) -> NDArray:
     """
     if name not in args:
         raise NameNotFoundError(
-            f"{type(cell).__name__}: no parameter {name!r}.{nearest(name, args)} "
-            f"There are: {', '.join(args)}; check the cell's prefix"
+            f"{type(cell).__name__}: no parameter {name!r}.{nearest(name, args)} There are: "
+            f"{', '.join(args) or 'none'}; check the cell's prefix"
         )
     return args.pop(name)
 

@@ -51,6 +51,11 @@ def test_batches_are_made_in_another_thread():
     assert inner.threads == {"modkit-prefetch"}
 
 
+def test_what_is_no_iterator_is_not_resized():
+    with pytest.raises(ParameterError, match="ResizeIter: data_iter: got 3"):
+        ResizeIter(3, 3)
+
+
 @pytest.mark.parametrize("at", [1, 2, 3])
 def test_an_error_is_raised_where_the_batch_would_come(at):
     it = PrefetchingIter(Failing(at))

@@ -294,6 +294,12 @@ def test_an_unknown_parameter_is_named():
     with pytest.raises(TypeError, match=r"Adam: no parameter 'beta_1'. Did you mean 'beta1'"):
         opt.create("adam", beta_1=0.5)
 
+    class Own(opt.SGD):
+        pass
+
+    with pytest.raises(TypeError, match=r"^Own: no parameter 'rate'"):
+        Own(rate=0.5)
+
 
 def test_bad_names():
     with pytest.raises(AssertionError, match="param_idx2name"):

@@ -177,6 +177,11 @@ MISTAKES = {
         ValueError,
         "101 elements",
     ),
+    "no parameters": (
+        lambda: mx.rnn.LSTMCell(3).unpack_weights({}),
+        KeyError,
+        "There are: none; check",
+    ),
     "params twice": (
         lambda: mx.rnn.SequentialRNNCell(params=mx.rnn.RNNParams("p_")).add(
             mx.rnn.LSTMCell(3, params=mx.rnn.RNNParams("q_"))
