@@ -14,9 +14,12 @@ import importlib
 import json
 import logging
 import platform
+import shutil
+import struct
 import sys
 import tempfile
 import warnings
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -2184,7 +2187,7 @@ def refused_word_vectors(mx):
         found["missing"] = refusal(text.embedding.CustomEmbedding, str(path) + "x")
     words = text.vocab.Vocabulary()
     found["no counter"] = refusal(text.vocab.Vocabulary, ["a"])
-    for title, parts in {"no parts": [1], "no part": 1, "mixed": [good, "a"]}.items():
+    for title, parts in {"no parts": [1], "no part": 1, "mixed": [good, "a"], "": []}.items():
         found[title] = refusal(text.embedding.CompositeEmbedding, words, parts)
     found["no vocabulary"] = refusal(text.embedding.CompositeEmbedding, 1, [good])
     return found
@@ -2656,6 +2659,117 @@ def parameters_that_are_dirty(mx):
         trained()
         trained(module.get_params)
     return found
+
+
+def png(pixels):
+    """A picture (H, W, 3) as PNG bytes, without loss."""
+    height, width, _ = pixels.shape
+    lines = b"".join(b"\0" + line.tobytes() for line in pixels)
+    parts = [
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)),
+        (b"IDAT", zlib.compress(lines)),
+        (b"IEND", b""),
+    ]
+    chunks = [
+        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        for kind, body in parts
+    ]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+
+
+@question
+def sizes_of_scaled_pictures(mx):
+    """Scaled edges are cut to whole pixels; the limits of edges work on their own."""
+    folder = tempfile.mkdtemp()
+    prefix = str(Path(folder) / "pictures")
+    writer = mx.recordio.MXIndexedRecordIO(prefix + ".idx", prefix + ".rec", "w")
+    for at, (height, width) in enumerate([(23, 31), (40, 40), (17, 19)]):
+        y, x = np.mgrid[:height, :width]
+        pixels = np.stack([x * 6, y * 6, x + y], -1).astype(np.uint8)
+        header = mx.recordio.IRHeader(0, float(at), at, 0)
+        writer.write_idx(at, mx.recordio.pack(header, png(pixels)))
+    writer.close()
+    found = {}
+    for name, settings in {
+        "min": {"min_img_size": 24},
+        "max": {"max_img_size": 18},
+        "both": {"min_img_size": 24, "max_img_size": 30},
+        "half": {"min_random_scale": 0.5, "max_random_scale": 0.5},
+        "three quarters": {"min_random_scale": 0.75, "max_random_scale": 0.75},
+    }.items():
+        iterator = mx.io.ImageRecordIter(
+            path_imgrec=prefix + ".rec", data_shape=(3, 16, 16), batch_size=3,
+            preprocess_threads=1, **settings
+        )  # fmt: skip
+        found[name] = iterator.next().data[0].asnumpy()[:, :, 3::6, 2::6].ravel()
+    shutil.rmtree(folder)
+    return found
+
+
+@question
+def sizes_of_detection_parts(mx):
+    """The width of a part or canvas follows from its height; a part keeps the area's range."""
+    image, label = mx.nd.zeros((60, 60, 3), dtype="uint8"), np.array([[0, 0.0, 0.0, 1.0, 1.0]])
+    found = []
+    for height, width in ((69.2, 75.6), (70.6, 90.5), (75.6, 69.2), (66.5, 77.5)):
+        ratio, area = width / height, height * width / 3600
+        pad = mx.image.DetRandomPadAug((ratio, ratio), (area, area))
+        found.append(pad(image, label)[0].shape)
+    for area in (0.1, 0.25):
+        crop = mx.image.DetRandomCropAug(0.0, (1, 1), (area, area), 0.0)
+        found.append(crop(image, label)[0].shape)
+    return found
+
+
+@question
+def arrays_as_parameters_of_draws_alike(mx):
+    """Draws of the shape of an array take numbers only."""
+    data, number = mx.nd.ones((2,)), mx.nd.ones((2,))
+    names = {"uniform": "low", "normal": "loc", "gamma": "alpha", "exponential": "lam",
+             "poisson": "lam", "negative_binomial": "k"}  # fmt: skip
+    made = {name: getattr(mx.nd.random, name + "_like") for name in names}
+    return [refusal(made[n], data, **{parameter: number}) for n, parameter in names.items()]
+
+
+@question
+def writes_with_more_axes(mx):
+    """First axes of size 1 of a value are dropped, where the key has new axes too."""
+    none, rows = (Ellipsis, None), (slice(None), None)
+    cases = {
+        "last": [none, (1, 3, 1), (1, 1, 3), (1, 3, 3), (1, 1, 3, 3)],
+        "middle": [rows, (1, 3, 1), (1, 3, 3)],
+        "list": [([0, 1, 2], None), (1, 3, 1), (1, 1, 3, 3)],
+        "part": [(slice(0, 2), Ellipsis, None), (1, 3, 1)],
+        "reversed": [(slice(None, None, -1), None), (1, 1, 3, 3)],
+    }
+    found = {}
+    for name, (key, *shapes) in cases.items():
+        for shape in shapes:
+            array = mx.nd.zeros((3, 3))
+            array[key] = np.arange(1.0, 1 + np.prod(shape)).reshape(shape)
+            found[f"{name} {shape}"] = " ".join(map(str, array.asnumpy().astype(int).ravel()))
+    array = mx.nd.zeros((3, 3))
+    array[none] = mx.nd.array([[[1], [2], [3]]])
+    return [found, array]
+
+
+@question
+def slices_of_no_axes(mx):
+    """Any slice writes the element of an array without axes; the whole ones read it."""
+    found = {}
+    with mx.util.np_shape(True):
+        for key in (slice(None, None, 1), slice(None, 1), slice(None, None, -1), slice(5, 9)):
+            array = mx.nd.zeros(())
+            array[key] = 7
+            found[str(key)] = [array, refusal(lambda a=array, k=key: a[k])]
+    return found
+
+
+@question
+def sums_of_arrays_collapsed(mx):
+    """collapse_sum_like takes an NDArray too, if the shape has fewer elements."""
+    array, collapse = mx.nd.arange(6).reshape((2, 3)), mx.test_utils.collapse_sum_like
+    return [collapse(array, shape) for shape in ((1, 3), (2, 1))]
 
 
 def main():

@@ -104,7 +104,8 @@ def _usable(name: str, ratio: Range, area: Range, least: float) -> bool:
 def _drawn(ratio: Range, area: Range, height: int, width: int) -> tuple[int, int]:
     """Height and width of a region of a random aspect ratio and area."""
     share, aspect = random.uniform(*area) * height * width, random.uniform(*ratio)
-    return round(math.sqrt(share / aspect)), round(math.sqrt(share * aspect))
+    h = round(math.sqrt(share / aspect))
+    return h, round(h * aspect)
 
 
 class DetRandomCropAug(DetAugmenter):
@@ -147,6 +148,8 @@ class DetRandomCropAug(DetAugmenter):
         for _ in range(self.max_attempts if self.enabled else 0):
             h, w = _drawn(self.aspect_ratio_range, area, height, width)
             if not (0 < h <= height and 0 < w <= width) or h * w < 2:
+                continue
+            if not area[0] <= h * w / (height * width) <= area[1]:
                 continue
             left, top = random.randint(0, width - w), random.randint(0, height - h)
             region = left / width, top / height, w / width, h / height

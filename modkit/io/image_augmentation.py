@@ -70,6 +70,7 @@ class ImageAugmentation:
         self._is_affine = not same >= {
             "max_rotate_angle", "rotate", "max_aspect_ratio", "min_aspect_ratio",
             "max_shear_ratio", "max_random_scale", "min_random_scale",
+            "max_img_size", "min_img_size",
         }  # fmt: skip
         self._colours = not same >= {"brightness", "contrast", "saturation", "pca_noise"}
         self._hsl = tuple(given[f"random_{c}"] for c in "hsl")
@@ -111,9 +112,8 @@ class ImageAugmentation:
         scale = draws.uniform(given["min_random_scale"], given["max_random_scale"])
         aspect = self._aspect(draws)
         tall = 2 * scale / (1 + aspect)
-        size = [min(max(scale * n, given["min_img_size"]), given["max_img_size"])
-                for n in image.shape[:2]]  # fmt: skip
-        height, width = (max(1, round(n)) for n in size)
+        height, width = (min(max(scale * n, given["min_img_size"]), given["max_img_size"])
+                         for n in image.shape[:2])  # fmt: skip
         c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
         size_change = np.diag([tall, aspect * tall])
         matrix = np.array([[1, shear], [0, 1]]) @ size_change @ np.array([[c, s], [-s, c]])
@@ -128,7 +128,8 @@ class ImageAugmentation:
             area = draws.uniform(given["min_random_area"], given["max_random_area"])
             area *= image.shape[0] * image.shape[1]
             aspect = max(self._aspect(draws), 1e-6)
-            h, w = round(math.sqrt(area / aspect)), round(math.sqrt(area * aspect))
+            sides = math.sqrt(area / aspect), math.sqrt(area * aspect)
+            h, w = (math.floor(n + 0.5) for n in sides)
             if 0 < h <= image.shape[0] and 0 < w <= image.shape[1]:
                 y, x = draws.integers(0, [image.shape[0] - h, image.shape[1] - w], endpoint=True)
                 return self._resized(image[y : y + h, x : x + w], height, width)

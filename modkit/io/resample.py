@@ -146,12 +146,13 @@ def _sampled(image: np.ndarray, down: np.ndarray, right: np.ndarray) -> np.ndarr
     return total
 
 
-def warped(image: np.ndarray, matrix: np.ndarray, height: int, width: int, fill: float) -> Any:
+def warped(image: np.ndarray, matrix: np.ndarray, height: float, width: float, fill: float) -> Any:
     """The image (H, W, C) under a linear map about the point (W / 2, H / 2), bilinearly; float32.
 
     The matrix (2, 2) maps (x, y) of the image to those of the result; ``fill`` is beyond its edges.
+    ``height`` and ``width`` are cut to whole pixels, one at least, and place the centre before.
     """
-    y, x = np.mgrid[:height, :width].astype(np.float32)
+    y, x = np.mgrid[: max(1, int(height)), : max(1, int(width))].astype(np.float32)
     back = np.linalg.inv(matrix)
     x, y = x - width / 2, y - height / 2  # not of its middle: as MXNet has it
     right = back[0, 0] * x + back[0, 1] * y + image.shape[1] / 2

@@ -172,7 +172,9 @@ def is_everything(key: Any) -> bool:
     """Whether a key is ``...`` or ``:`` in every axis."""
     if isinstance(key, tuple):
         return key == () or all(is_everything(k) for k in key)
-    return key is Ellipsis or (isinstance(key, slice) and key == slice(None))
+    return key is Ellipsis or (
+        isinstance(key, slice) and key in (slice(None), slice(None, None, 1))
+    )
 
 
 def plain_key(key: Any, shape: Shape) -> Any:
@@ -181,7 +183,7 @@ def plain_key(key: Any, shape: Shape) -> Any:
     Raises:
         IndexError: an integer outside the array, or a truth value for one axis.
     """
-    if not shape and isinstance(key, slice) and key == slice(None):
+    if not shape and isinstance(key, slice) and is_everything(key):
         return ()  # `:` is all of an array without axes too, as in MXNet
     parts = key if isinstance(key, tuple) else (key,)
     if sum(p is Ellipsis for p in parts) > 1:
@@ -207,15 +209,29 @@ def without_new_axes(key: Any, value: Any, shape: Shape) -> Any:
     """The key to write a value at: without its new axes, where the value has no axes for them.
 
     MXNet broadcasts such a value to the elements as they lie in the array (``a[..., None] = row``).
+    First axes of size 1 do not count where it fits so; those of an NDArray do if it fits with them.
     """
     if not (key is None or isinstance(key, tuple)):
         return key
     parts = key if isinstance(key, tuple) else (key,)
     if all(part is not None for part in parts):
         return key
-    rest = tuple(part for part in parts if part is not None)
-    axes = np.broadcast_to(np.int8(0), shape)[rest].ndim
-    return rest if len(np.shape(value)) <= axes else key
+    rest, array = tuple(p for p in parts if p is not None), np.broadcast_to(np.int8(0), shape)
+    sizes, target = np.shape(value), array[rest].shape
+    if len(sizes) <= len(target):
+        return rest
+    if hasattr(value, "asnumpy") and _fits(sizes, array[parts].shape):
+        return key
+    return rest if _fits(sizes, target) else key
+
+
+def _fits(sizes: Shape, shape: Shape) -> bool:
+    """Whether `fitted` accepts a value of these sizes."""
+    try:
+        fitted(np.broadcast_to(np.int8(0), sizes), shape)
+    except ShapeError:
+        return False
+    return True
 
 
 def _check_index(index: int | np.ndarray, axis: int, shape: Shape) -> None:

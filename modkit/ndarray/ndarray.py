@@ -487,7 +487,8 @@ class NDArray(AbsentOperators, Methods):
             self._cell.set(placed_on(fresh, self._ctx.jax_device), aliased=True)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if is_everything(key) or isinstance(key, bool):  # as in MXNet, of either truth value
+        whole = isinstance(key, bool) or (isinstance(key, slice) and not self.shape)
+        if whole or is_everything(key):  # as in MXNet: any truth value, any slice of no axes
             self._set(value)
             return
         if modes.recording:

@@ -79,6 +79,10 @@ class CustomOpProp:
 
     Args:
         need_top_grad: `CustomOp.backward` reads ``out_grad``; ``False`` for a loss.
+
+    Differs: an instance is made for each set of parameters, and another for each node of each
+    executor. MXNet makes one for each node that is composed or loaded, which its executors share;
+    so a constructor that counts its calls counts others here.
     """
 
     def __init__(self, need_top_grad: bool = True):

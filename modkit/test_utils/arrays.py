@@ -132,7 +132,7 @@ def collapse_sum_like(a: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     if len(shape) > a.ndim or any(n not in (1, size) for size, n in pairs):
         raise ShapeError(f"collapse_sum_like: got {a.shape}, to which {shape} does not broadcast")
     extra = a.ndim - len(shape)
-    summed = a.sum(axis=tuple(range(extra)))
+    summed = a.sum(axis=tuple(range(extra))) if extra else a  # no axes are all of an NDArray's
     axes = tuple(i for i, n in enumerate(shape) if n == 1 and summed.shape[i] != 1)
     return summed.sum(axis=axes, keepdims=True) if axes else summed
 

@@ -319,6 +319,8 @@ class CompositeEmbedding(_TokenEmbedding):
         if isinstance(token_embeddings, _TokenEmbedding):
             token_embeddings = [token_embeddings]
         many = isinstance(token_embeddings, list)
+        if many and not token_embeddings:
+            raise ParameterError("CompositeEmbedding: token_embeddings: got none, expected one")
         for each in token_embeddings if many else [token_embeddings]:
             if not many or not isinstance(each, _TokenEmbedding):
                 raise ParameterError(

@@ -160,6 +160,12 @@ defaults.
 
     def _like(self, name: str) -> Callable[..., Any]:
         def draw(data: Any, *params: Any, **kwargs: Any) -> Any:
+            numbers = [*params, *(v for n, v in kwargs.items() if n != "out")]
+            if any(isinstance(each, self._array) for each in numbers):
+                raise ParameterError(
+                    f"random {name}_like: got an array as a parameter, expected numbers; "
+                    f"random.{name} takes arrays"
+                )
             return self._call(f"_random_{name}_like", (data, *params), _only(**kwargs))
 
         draw.__name__ = draw.__qualname__ = f"{name}_like"
