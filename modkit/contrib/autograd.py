@@ -34,7 +34,16 @@ def backward(
     out_grads: Sequence[NDArray | None] | None = None,
     retain_graph: bool = False,
 ) -> None:
-    """Gradients of marked variables by ``outputs``: `mx.autograd.backward`."""
+    """Gradients of marked variables by ``outputs``: `mx.autograd.backward`.
+
+    Args:
+        outputs: computed while recording.
+        out_grads: their cotangents; ``None`` for ones.
+        retain_graph: keep the tape, so that `backward` can be called again.
+
+    Raises:
+        NotReadyError: an output was not computed from a variable, or its tape was freed.
+    """
     autograd.backward(outputs, out_grads, retain_graph)
 
 

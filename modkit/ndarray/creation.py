@@ -203,7 +203,21 @@ def linspace(
 def eye(
     N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any = None, **kwargs: Any
 ) -> NDArray:
-    """A matrix with ones on its ``k``-th diagonal."""
+    """A matrix with ones on a diagonal.
+
+    Args:
+        N: number of rows.
+        M: number of columns; 0: as many.
+        k: the diagonal's distance from the main one, to the upper right.
+        ctx: device; default the current one.
+        dtype: default float32.
+        **kwargs: ``out``, an array to write to; ``name``, which is not read.
+
+    Raises:
+        ParameterError: a size or ``k`` is not a whole number, or there is no such parameter.
+        DTypeError: ``out`` has another type.
+        ShapeError: ``out`` has another shape.
+    """
     kind = jnp.dtype(dtype_name(dtype or "float32"))
     value = _values("eye", np.eye, N, M or N, k, kind)
     return _made(value, ctx, _target("eye", value.shape, kind, kwargs))

@@ -20,6 +20,13 @@ class Fluent(Arithmetic, Methods):
     def reshape(self, *shape: Any, **kwargs: Any) -> Self:
         """The same values in another shape: ``reshape((2, 3))`` or ``reshape(2, 3)``.
 
+        Args:
+            *shape: the sizes, or one tuple of them.
+            **kwargs: parameters of ``mx.sym.reshape``, and ``name``.
+
+        Raises:
+            ParameterError: the shape is given by position and by name.
+
         Differs: MXNet takes the sizes only as one tuple.
         """
         if shape:
@@ -30,25 +37,52 @@ class Fluent(Arithmetic, Methods):
         return self._call("Reshape", "reshape", self, **kwargs)
 
     def astype(self, dtype: Any, **kwargs: Any) -> Self:
-        """The values cast to ``dtype``."""
+        """The values cast to another type.
+
+        Args:
+            dtype: the element type.
+            **kwargs: the node's ``name`` and attributes.
+        """
         return self._call("Cast", "cast", self, dtype=dtype, **kwargs)
 
     def expand_dims(self, axis: int, inplace: bool = False, **kwargs: Any) -> Self:
-        """The values with a new axis of size 1 at ``axis``; ``inplace`` is for arrays."""
+        """The values with a new axis of size 1.
+
+        Args:
+            axis: its position.
+            inplace: not read; it is for arrays.
+            **kwargs: the node's ``name`` and attributes.
+        """
         return self._call("expand_dims", "expand_dims", self, axis=axis, **kwargs)
 
     def squeeze(self, axis: Any = None, inplace: bool = False, **kwargs: Any) -> Self:
-        """The values without axes of size 1, or those of ``axis``; ``inplace`` is for arrays."""
+        """The values without axes of size 1.
+
+        Args:
+            axis: the axis or axes; default all of that size.
+            inplace: not read; it is for arrays.
+            **kwargs: the node's ``name`` and attributes.
+        """
         return self._call("squeeze", "squeeze", self, axis=axis, **kwargs)
 
     def flatten(self, inplace: bool = False, **kwargs: Any) -> Self:
-        """All axes but the first as one; ``inplace`` is for arrays."""
+        """All axes but the first as one.
+
+        Args:
+            inplace: not read; it is for arrays.
+            **kwargs: the node's ``name`` and attributes.
+        """
         return self._call("Flatten", "flatten", self, **kwargs)
 
     def diag(  # pyright: ignore[reportIncompatibleMethodOverride] - the others are by name
         self, k: int = 0, **kwargs: Any
     ) -> Self:
-        """The diagonal, or a matrix with that diagonal."""
+        """The diagonal, or a matrix with that diagonal.
+
+        Args:
+            k: its distance from the main diagonal, to the upper right.
+            **kwargs: the node's ``name`` and attributes.
+        """
         return self._call("diag", "diag", self, k=k, **kwargs)
 
     def split_v2(self, *args: Any, **kwargs: Any) -> Self:

@@ -167,6 +167,9 @@ class Symbol(Fluent):
         """An attribute of the node, its name among them; ``None`` where there is none.
 
         For groups always ``None``.
+
+        Args:
+            key: name of the attribute.
         """
         if self.name is None:
             return None
@@ -174,6 +177,9 @@ class Symbol(Fluent):
 
     def list_attr(self, recursive: bool = False) -> dict[str, str]:
         """The attributes of the (first) node.
+
+        Args:
+            recursive: must be ``False``.
 
         Raises:
             DeprecationWarning: ``recursive`` is set; `attr_dict` does that.
@@ -313,13 +319,22 @@ class Symbol(Fluent):
         return infer_shape(self.graph, args, kwargs, partial=False)
 
     def infer_shape_partial(self, *args: Any, **kwargs: Any) -> Inferred:
-        """`infer_shape`, with ``()`` and 0 for what is not decided."""
+        """`infer_shape`, with ``()`` and 0 for what is not decided.
+
+        Args:
+            *args: see `infer_shape`.
+            **kwargs: see `infer_shape`.
+        """
         return infer_shape(self.graph, args, kwargs, partial=True)
 
     def infer_type(self, *args: Any, **kwargs: Any) -> Inferred:
         """Element types of arguments, outputs and auxiliary states from some of the arguments'.
 
-        Args and results are as in `infer_shape`, with NumPy types for shapes.
+        Results are as in `infer_shape`, with NumPy types for shapes.
+
+        Args:
+            *args: types in the order of ``list_arguments()``; ``None`` where unknown.
+            **kwargs: or types by name.
 
         Raises:
             DTypeError: the types do not fit; names the node.
@@ -329,7 +344,12 @@ class Symbol(Fluent):
         return infer_type(self.graph, args, kwargs, partial=False)
 
     def infer_type_partial(self, *args: Any, **kwargs: Any) -> Inferred:
-        """`infer_type`, with ``None`` for what is not decided."""
+        """`infer_type`, with ``None`` for what is not decided.
+
+        Args:
+            *args: see `infer_type`.
+            **kwargs: see `infer_type`.
+        """
         return infer_type(self.graph, args, kwargs, partial=True)
 
     def _infer_shape_impl(self, partial: bool, *args: Any, **kwargs: Any) -> Inferred:
@@ -353,6 +373,10 @@ class Symbol(Fluent):
 
     def save(self, fname: str | os.PathLike[str], remove_amp_cast: bool = True) -> None:
         """Write `tojson` to a file, whole or not at all.
+
+        Args:
+            fname: path of the file.
+            remove_amp_cast: see `tojson`.
 
         Raises:
             ParameterError: ``fname`` is not a path.
@@ -406,11 +430,23 @@ class Symbol(Fluent):
         )  # fmt: skip
 
     def eval(self, ctx: Context | None = None, **kwargs: NDArray) -> list[NDArray]:
-        """The outputs for these arguments, by name."""
+        """The outputs for these arguments.
+
+        Args:
+            ctx: device; default the current one.
+            **kwargs: arrays by the name of the argument.
+        """
         return self.bind(ctx or current_context(), kwargs).forward()
 
     def gradient(self, wrt: Sequence[str]) -> Symbol:
-        """Raise: gradients are taken by executors."""
+        """Raise: gradients are taken by executors.
+
+        Args:
+            wrt: not read.
+
+        Raises:
+            NotSupportedError: always.
+        """
         raise NotSupportedError(
             f"gradient({list(wrt)!r}): a symbol of gradients is not supported (nor is it in "
             "MXNet); bind the symbol and call backward()"
@@ -418,6 +454,9 @@ class Symbol(Fluent):
 
     def get_backend_symbol(self, backend: str) -> Symbol:
         """The symbol itself: XLA optimizes the whole graph, whatever the backend, at ``bind``.
+
+        Args:
+            backend: a name that MXNet knows.
 
         Raises:
             ParameterError: MXNet has no such backend.
@@ -427,7 +466,16 @@ class Symbol(Fluent):
         return self
 
     def optimize_for(self, backend: str, *_: Any, **__: Any) -> Symbol:
-        """The symbol itself; see `get_backend_symbol`. An unknown backend is a warning."""
+        """The symbol itself; see `get_backend_symbol`. An unknown backend is a warning.
+
+        Args:
+            backend: a name that MXNet knows.
+            *_: not read.
+            **__: not read.
+
+        Raises:
+            ParameterError: the backend is not a text.
+        """
         if not isinstance(backend, str):
             raise ParameterError(f"backend: got {backend!r}, expected a name such as 'MKLDNN'")
         if backend not in BACKENDS:

@@ -68,6 +68,12 @@ def broadcast_like(
     With ``lhs_axes`` and ``rhs_axes`` only those dimensions are made like each other; one of the
     two alone has no effect.
 
+    Args:
+        lhs: the array that is repeated.
+        rhs: an array of the wanted sizes.
+        lhs_axes: the axes of ``lhs`` that are repeated.
+        rhs_axes: axes of ``rhs``, in the same order, whose sizes they get.
+
     Raises:
         ShapeError: a size that is not 1 would change, or the axes do not pair up.
     """
