@@ -428,15 +428,17 @@ class RuleOptimizer(Optimizer):
             return 0.0
         if self.lr_scheduler is None or is_pure(self.lr_scheduler):
             return self._rate()
-        counts, rates = self._counts.of(indices), [0.0] * len(indices)
-        for call in [range(len(indices))] if calls is None else calls:
-            for some in [call] if self.lists_rates else ([at] for at in call):
-                num_update = max([num_update, *(int(counts[at]) for at in some)])
-                if not _own_methods(type(self)).counts:
-                    self.num_update = num_update
-                rate = self._rate()
-                for at in some:
-                    rates[at] = rate
+        counts = self._counts.of(indices).astype(np.int64).tolist()
+        calls = [range(len(indices))] if calls is None else calls
+        rates, own_count = [0.0] * len(indices), _own_methods(type(self)).counts
+        for call in calls if self.lists_rates else [[at] for some in calls for at in some]:
+            for at in call:
+                num_update = max(num_update, counts[at])
+            if not own_count:
+                self.num_update = num_update
+            rate = self._rate()
+            for at in call:
+                rates[at] = rate
         return tuple(rates)
 
     def _table(
