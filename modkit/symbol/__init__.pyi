@@ -3617,8 +3617,8 @@ class contrib:
         attr: dict[str, str] | None = None,
         **kwargs: Any,
     ) -> Symbol:
-        """The slices whose mask is not 0: not in graphs, since their number is not known
-        beforehand.
+        """The slices whose mask is not 0: not in compiled programs, which have the sizes
+        of arrays.
         """
     @staticmethod
     def box_decode(

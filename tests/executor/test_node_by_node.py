@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.errors import NotReadyError, ParameterError, ShapeError
+from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError
 
 data, mask, label = (mx.sym.Variable(n) for n in ("data", "mask", "label"))
 rows = mx.sym.contrib.boolean_mask(data, mask, name="rows")
@@ -156,3 +156,12 @@ def test_the_shape_of_such_branches_is_not_inferred():
     assert symbol.infer_shape_partial(x=(2, 3), p=(1,)) == ([(1,), (2, 3)], [()], [])
     with pytest.raises(ShapeError, match=r"values decide the shape of '_cond\d+'"):
         symbol.simple_bind(mx.cpu(), x=(2, 3), p=(1,))
+
+
+def test_it_runs_on_one_device():
+    with mx.AttrScope(ctx_group="first"):
+        grouped = mx.sym.contrib.boolean_mask(data, mask) * 2
+    arrays = [mx.nd.array(VALUES), mx.nd.array([1, 0, 1, 0])]
+    assert grouped.bind(mx.cpu(), arrays, group2ctx={"first": mx.cpu()}).forward()
+    with pytest.raises(NotSupportedError, match=r"group2ctx.*one device: expected cpu\(0\)"):
+        grouped.bind(mx.cpu(), arrays, group2ctx={"first": mx.cpu(1)})
