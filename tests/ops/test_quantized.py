@@ -15,6 +15,11 @@ def _end(value):
     return np.array([value], np.float32)
 
 
+def _product(operator, data, weight, *ends, **attrs):
+    """A layer without bias, by one program."""
+    return jax.jit(lambda x, w, *ends: operator(x, w, None, *ends, **attrs))(data, weight, *ends)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("groups", [1, 2])
 def test_convolution_is_near_to_that_of_the_numbers(dtype, groups):
@@ -41,16 +46,14 @@ def test_sums_are_exact_however_many_channels_there_are():
     weight = stream.randint(120, 128, (3, 3000)).astype("int8")
     ends = [_end(x) for x in (-1, 1, -1, 1)]
     attrs = {"num_hidden": 3, "no_bias": True}
-    got = products.quantized_fully_connected(
-        jax.numpy.asarray(data), jax.numpy.asarray(weight), None, *ends, **attrs
-    )[0]
+    got, _, _ = _product(products.quantized_fully_connected, data, weight, *ends, **attrs)
     want = data.astype("int64") @ weight.T.astype("int64")
     assert want.min() > 2**24
     np.testing.assert_array_equal(got, want)
-    images = jax.numpy.asarray(data[:, :2700].reshape(2, 300, 3, 3))
-    kernels = jax.numpy.asarray(weight[:, :2700].reshape(3, 300, 3, 3))
+    images = data[:, :2700].reshape(2, 300, 3, 3)
+    kernels = weight[:, :2700].reshape(3, 300, 3, 3)
     attrs = {"kernel": (3, 3), "num_filter": 3, "no_bias": True}
-    got = products.quantized_conv(images, kernels, None, *ends, **attrs)[0]
+    got, _, _ = _product(products.quantized_conv, images, kernels, *ends, **attrs)
     want = data[:, :2700].astype("int64") @ weight[:, :2700].T.astype("int64")
     np.testing.assert_array_equal(np.asarray(got)[:, :, 0, 0], want)
 
@@ -66,15 +69,10 @@ def test_batch_normalization_is_that_of_the_reference():
     """The figures are MXNet 1.9.1's; its row would need auxiliary states amid the inputs."""
     data = np.array(DATA["int8"], "int8").reshape(1, 4, 2, 1)
     arrays = [np.array(x, np.float32) for x in (GAMMA, BETA, MEAN, VAR)]
-    (levels, low, high), aux = layers.quantized_batch_norm(
-        data,
-        *arrays,
-        _end(-2),
-        _end(2),
-        fix_gamma=False,
-        min_calib_range=-3.0,
-        max_calib_range=1.5,
-    )
+    ranges = {"min_calib_range": -3.0, "max_calib_range": 1.5}
+    (levels, low, high), aux = jax.jit(
+        lambda *inputs: layers.quantized_batch_norm(*inputs, fix_gamma=False, **ranges)
+    )(data, *arrays, _end(-2), _end(2))
     assert np.ravel(levels).tolist() == [26, -18, 10, 71, -18, 67, 10, -73]
     assert (low[0], high[0], levels.dtype, aux) == (-3, 1.5, "int8", {})
 

@@ -30,7 +30,9 @@ def _arrays(mode, layers=1, directions=1):
 
 def _run(arrays, train=False, **attrs):
     attrs = {"state_size": HIDDEN, "num_layers": 1, "state_outputs": True, **attrs}
-    return RNN.call(arrays, RNN.parse(attrs), key=jax.random.key(1), train=train)[0]
+    parsed = RNN.parse(attrs)
+    run = lambda *arrays: RNN.call(arrays, parsed, key=jax.random.key(1), train=train)[0]  # noqa: E731
+    return jax.jit(run)(*arrays)
 
 
 def _sigmoid(x):
@@ -109,7 +111,7 @@ def test_projection_trains():
     stream = np.random.RandomState(8)
     shapes = [(STEPS, BATCH, INPUTS), (size,), (1, BATCH, 1), (1, BATCH, HIDDEN)]
     arrays = [jnp.asarray(stream.uniform(-1, 1, s), jnp.float32) for s in shapes]
-    grads = jax.grad(lambda a: _run(a, mode="lstm", projection_size=1)[0].sum())(arrays)
+    grads = jax.jit(jax.grad(lambda a: _run(a, mode="lstm", projection_size=1)[0].sum()))(arrays)
     assert all(np.abs(g).max() > 0 for g in grads)
 
 

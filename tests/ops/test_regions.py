@@ -37,6 +37,20 @@ def _by_position(x, rois):
     )
 
 
+def _with_gradients(operator, head, *arrays):
+    """The result, and the gradients for a head of its shape, by one program, traced anew."""
+
+    def run(*arrays):
+        out, pull = jax.vjp(operator, *arrays)
+        return out, pull(head(out.shape))
+
+    return jax.jit(run)(*arrays)
+
+
+def _head(shape):
+    return np.random.RandomState(1).uniform(-1, 1, shape).astype("float32")
+
+
 def _many(sides):
     """Regions for several tiles, the last of them not full; every third image is missing."""
     stream = np.random.RandomState(2)
@@ -62,22 +76,21 @@ def test_forms_of_both_kinds_of_device_agree_and_the_gradient_is_the_transpose(
             "platform_dependent",
             lambda *args, device=device, **forms: forms[device](*args),
         )
-        out, pull = jax.vjp(jax.jit(lambda x: operator(x, rois)), data)  # traced for each device
-        head = np.random.RandomState(1).uniform(-1, 1, out.shape).astype("float32")
-        results[device] = out, pull(head)[0]
+        out, (grad, _) = _with_gradients(operator, _head, data, rois)
+        results[device] = out, grad
     for one, other in zip(results["cpu"], results["default"], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
     out, grad = results["cpu"]
     assert np.abs(grad).max() > 0
     # The operator is linear, so <head, f(x)> = <gradient, x>.
-    np.testing.assert_allclose((head * out).sum(), (grad * data).sum(), rtol=1e-4)
+    np.testing.assert_allclose((_head(out.shape) * out).sum(), (grad * data).sum(), rtol=1e-4)
 
 
 def test_images_that_there_are_not_give_zeros():
-    data = jnp.ones((2, 3, 8, 9))
-    assert np.asarray(_align(data))[:2].min() > 0
-    assert np.abs(np.asarray(_align(data))[3:]).max() == 0
-    assert np.abs(np.asarray(_turned(data))[2:]).max() == 0
+    aligned, turned = jax.jit(lambda x: (_align(x), _turned(x)))(jnp.ones((2, 3, 8, 9)))
+    assert np.asarray(aligned)[:2].min() > 0
+    assert np.abs(aligned[3:]).max() == 0
+    assert np.abs(turned[2:]).max() == 0
 
 
 def _plain_modulated(data, offset, mask, weight, pad):
@@ -119,9 +132,10 @@ def test_gradients_of_modulated_deformable_convolution():
             *arrays, kernel=(2, 2), num_filter=3, pad=(1, 1), no_bias=True
         )
 
-    out, pull = jax.vjp(run, *(jnp.asarray(a, "float32") for a in arrays))
+    inputs = [np.float32(a) for a in arrays]
+    out, grads = _with_gradients(run, lambda _: np.float32(head), *inputs)
     np.testing.assert_allclose(out, _plain_modulated(*arrays, 1), rtol=1e-4, atol=1e-5)
-    for at, grad in enumerate(pull(jnp.asarray(head, "float32"))):
+    for at, grad in enumerate(grads):
         for index in stream.choice(arrays[at].size, 12, replace=False):
             sides = []
             for step in (1e-4, -1e-4):
@@ -134,9 +148,9 @@ def test_gradients_of_modulated_deformable_convolution():
 
 def test_half_floats_are_summed_in_float32():
     data = np.random.RandomState(0).uniform(-1, 1, (2, 8, 8, 9)).astype("float16")
-    out = _align(jnp.asarray(data))
+    out, wide = jax.jit(lambda *images: [_align(x) for x in images])(data, np.float32(data))
     assert out.dtype == "float16"
-    np.testing.assert_allclose(out, _align(jnp.asarray(data, "float32")), atol=1e-3)
+    np.testing.assert_allclose(out, wide, atol=1e-3)
 
 
 C, ONES = mx.nd.contrib, mx.nd.ones
@@ -293,10 +307,11 @@ def test_suppression_of_boxes(form, classes, edge, most, monkeypatch):
     low = stream.randint(0, 12, (100, 2))
     boxes = np.concatenate([low, low + stream.randint(1, 6, (100, 2))], 1).astype("float32")
     alive, ids = stream.rand(100) < 0.9, stream.randint(0, classes, 100)
-    kept = getattr(greedy_nms, form)(
-        jnp.array(boxes), jnp.array(alive), lambda overlaps: overlaps >= 0.3,
-        jnp.array(ids) if classes > 1 else None, edge, most,
-    )  # fmt: skip
+    kept = jax.jit(
+        lambda boxes, alive, ids: getattr(greedy_nms, form)(
+            boxes, alive, lambda overlaps: overlaps >= 0.3, ids, edge, most
+        )
+    )(boxes, alive, ids if classes > 1 else None)
     wanted = greedy(boxes.astype(float), alive, ids, edge, most)
     assert np.flatnonzero(kept).tolist() == wanted
     assert len(wanted) in range(10, 60)

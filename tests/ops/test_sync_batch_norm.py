@@ -38,8 +38,8 @@ def _mapped(tensors, **attrs):
 def test_replicas_share_statistics():
     """Two replicas with half of the batch each are one with all of it."""
     tensors = _tensors()
-    want, states = _run("BatchNorm", tensors)
-    got, moved = _mapped(tensors, ndev=2)
+    want, states = jax.jit(lambda *t: _run("BatchNorm", t))(*tensors)
+    got, moved = jax.jit(lambda *t: _mapped(t, ndev=2))(*tensors)
     np.testing.assert_allclose(got.reshape(want.shape), want, rtol=1e-5, atol=1e-5)
     for name in ("moving_mean", "moving_var"):
         for each in moved[name]:
@@ -57,19 +57,21 @@ def test_gradients_cross_replicas():
     def halves(data):
         return (_mapped([data, *tensors[1:]], ndev=2)[0].reshape(head.shape) * head).sum()
 
-    want, got = jax.grad(whole)(tensors[0]), jax.grad(halves)(tensors[0])
+    want, got = (jax.jit(jax.grad(total))(tensors[0]) for total in (whole, halves))
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("mapped", [True, False])
 def test_one_device_keeps_to_its_batch(mapped):
     """With ``ndev=1``, or where there are no replicas, it is `BatchNorm`."""
-    tensors = _tensors()
-    if mapped:
-        got = _mapped(tensors, ndev=1)[0]
+
+    def both(*tensors):
+        if not mapped:
+            alike = _run("_contrib_SyncBatchNorm", tensors, ndev=4), _run("BatchNorm", tensors)
+            return [outputs for outputs, _ in alike]
         parts = [tensors[0][:3], tensors[0][3:]]
         want = jnp.stack([_run("BatchNorm", [p, *tensors[1:]])[0] for p in parts])
-    else:
-        got = _run("_contrib_SyncBatchNorm", tensors, ndev=4)[0]
-        want = _run("BatchNorm", tensors)[0]
+        return _mapped(tensors, ndev=1)[0], want
+
+    got, want = jax.jit(both)(*_tensors())
     np.testing.assert_allclose(got, want, rtol=1e-6)

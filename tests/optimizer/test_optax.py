@@ -29,11 +29,15 @@ def _gradients(step):
 
 
 def _by_optax(transform, steps, rescale=1.0):
+    @jax.jit
+    def updated(grads, state, params):
+        updates, state = transform.update(grads, state, params)
+        return optax.apply_updates(params, updates), state
+
     params, state = START, transform.init(START)
     for step in range(steps):
         grads = {n: g * np.float32(rescale) for n, g in _gradients(step).items()}
-        updates, state = transform.update(grads, state, params)
-        params = optax.apply_updates(params, updates)
+        params, state = updated(grads, state, params)
     return params
 
 
