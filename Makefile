@@ -12,16 +12,20 @@ READY := $(VENV)/.ready
 # Each process of the tests would rewrite all tests, and compile modkit, where no bytecode is kept.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: train test quick cached lint bench fuzz clean
+.PHONY: train test quick thorough cached lint bench fuzz clean
 
 train: $(RECIPES)
 	$(BIN)/python recipes/train_digits.py $(ARGS)
 
 test: $(READY)
-	$(PYTEST) $(ARGS)
+	$(PYTEST) -m "not thorough" $(ARGS)
 
 quick: $(READY)
 	$(PYTEST) -m "not slow" $(ARGS)
+
+# What `make test` leaves out: the same checks in other modes.
+thorough: $(READY)
+	$(PYTEST) -m thorough $(ARGS)
 
 # With the cache of programs: the second run loads what the first has compiled, and adds nothing.
 cached: export MODKIT_CACHE = $(abspath $(PROGRAMS))

@@ -63,15 +63,35 @@ def test_operators_outside_of_the_table_are_quick(name, tests):
     assert not all(map(quick.is_slow, items))
 
 
-@pytest.mark.parametrize("file", [*quick.ONE_IN, *quick.LEFT_OUT])
-def test_what_is_left_out_is_there(file):
+@pytest.mark.parametrize(
+    "file", sorted({*quick.ONE_IN, *quick.LEFT_OUT, *quick.THOROUGH, *quick.ONE_SLOW_IN})
+)
+def test_what_is_left_out_is_there(file, tests):
     path, _, name = file.partition("::")
     text = (TESTS.parent / path).read_text()
-    for each in [name] if name else quick.LEFT_OUT.get(path, ()):
-        assert f"def {each}(" in text
+    listed = [*quick.LEFT_OUT.get(path, ()), *quick.THOROUGH.get(path, ())]
+    for each in [name] if name else listed:
+        function, _, row = each.partition("[")
+        assert f"def {function}(" in text
+        if found := row and tests.get(f"{path}::{function}"):
+            assert each in {item.name for item in found}
 
 
-@pytest.mark.parametrize("entry", quick.ONE_IN)
+def test_what_is_quick_is_in_make_test(tests):
+    for items in tests.values():
+        for item in items:
+            assert quick.is_slow(item) or not item.get_closest_marker("thorough"), item.nodeid
+
+
+def test_ci_runs_what_make_test_leaves_out():
+    root = TESTS.parent
+    assert {"make test", "make thorough"} <= set((root / ".ci" / "run").read_text().splitlines())
+    commands = (root / "Makefile").read_text()
+    for mark in ('"not thorough"', "thorough", '"not slow"'):
+        assert f"$(PYTEST) -m {mark} $(ARGS)" in commands
+
+
+@pytest.mark.parametrize("entry", sorted({*quick.ONE_IN, *quick.ONE_SLOW_IN}))
 def test_what_is_thinned_out_has_several_tests(entry, tests, request):
     """A table that became a single test, or has another name, would be thinned out no more."""
     file, _, name = entry.partition("::")

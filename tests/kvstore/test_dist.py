@@ -94,11 +94,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def quick_programs(folder):
     """Results of the quick part's programs: for each worker a dictionary by label."""
-    text = calls(
-        sharded=call("sharded", str(folder)),
-        values=call("values", str(folder / "x.states")),
-        differing=call("differing"),
-    )
+    text = calls(values=call("values", str(folder / "x.states")))
     return answers(launch(text, options=["--devices-per-worker", "2"]))
 
 
@@ -116,6 +112,8 @@ def slow_programs(folder, signalled):
     """Results of the slow part's programs: for each worker a dictionary by label."""
     stopped = str(folder / "stopped")
     text = calls(
+        sharded=call("sharded", str(folder)),
+        differing=call("differing"),
         fit=call("fit"),
         sparse=call("sparse"),
         together=call("together", folder=str(folder / "all")),
@@ -218,10 +216,10 @@ def test_one_worker_trains_as_a_process_alone_and_donates():
 
 
 @pytest.mark.dist
-def test_optimizer_states_in_parts_of_all_workers(quick_programs, folder):
+def test_optimizer_states_in_parts_of_all_workers(slow_programs, folder):
     """fc1: 8x5 and 8, fc2: 3x8 and 3, of which adam has two float32 arrays each."""
     length = {count: 8 * sum(-(-size // count) for size in (40, 8, 24, 3)) for count in (1, 2, 4)}
-    for _, found in each(quick_programs, "sharded"):
+    for _, found in each(slow_programs, "sharded"):
         assert found["whole"]["bytes"] == [length[1]] * 2
         assert found["4"]["bytes"] == [length[4]] * 2
         assert found["2"]["bytes"] == [length[2]]
@@ -356,9 +354,9 @@ def test_workers_with_other_shapes_are_refused():
 
 
 @pytest.mark.dist
-def test_workers_that_differ_are_refused_before_the_first_epoch(quick_programs):
+def test_workers_that_differ_are_refused_before_the_first_epoch(slow_programs):
     """Each difference is an error in both workers, which go on to the next one."""
-    for rank, (own, found) in enumerate(each(quick_programs, "differing")):
+    for rank, (own, found) in enumerate(each(slow_programs, "differing")):
         assert own == rank
         assert len(found) == len(DIFFERENCES)
         for (name, text), message in zip(DIFFERENCES.items(), found, strict=True):

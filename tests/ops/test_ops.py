@@ -30,11 +30,13 @@ class Group(NamedTuple):
 
     Args:
         rows: family and id of each.
-        defaults: whether it compiles with XLA's default options, as users' programs do. In the
-            quick part none does: that takes twice the time.
+        last: whether images have channels last.
+        defaults: whether it compiles with XLA's default options, as users' programs do, in twice
+            the time.
     """
 
     rows: tuple[tuple[str, str], ...]
+    last: bool
     defaults: bool
 
 
@@ -108,15 +110,17 @@ def _over(table: list[tuple[str, Case]]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(("family", "case"), params)
 
 
-def _in_groups(table: list[tuple[str, Case]]) -> pytest.MarkDecorator:
-    """Rows with their group; one row of each operator is quick, and takes XLA's defaults."""
+def _in_groups(
+    table: list[tuple[str, Case]], *, last: bool = False, defaults: bool = False
+) -> pytest.MarkDecorator:
+    """Rows with their group; one row of each operator is quick."""
     quick, params = _one_of_each(table), []
     names = {(family, case.id) for family, case in quick}
     slow = [(family, case) for family, case in table if (family, case.id) not in names]
     for rows, marks in ((quick, []), (slow, [pytest.mark.slow])):
         for start in range(0, len(rows), TOGETHER):
             ids = ((family, case.id) for family, case in rows[start : start + TOGETHER])
-            group = Group(tuple(ids), defaults=rows is quick)
+            group = Group(tuple(ids), last, defaults)
             for family, case in rows[start : start + TOGETHER]:
                 name = f"{family}:{case.id}"
                 params.append(pytest.param(family, case, group, id=name, marks=marks))
@@ -206,32 +210,43 @@ def _moves(case: Case) -> bool:
     return moved_form(op, _attrs(op, case), values) is not None
 
 
+MOVED = [(family, case) for family, case in WITH_NUMBERS if _moves(case)]
+
+
 @_in_groups(WITH_NUMBERS)
-def test_numbers(family: str, case: Case, group: Group, pytestconfig: pytest.Config) -> None:
+def test_numbers(family: str, case: Case, group: Group) -> None:
     """Outputs, auxiliary states and gradients."""
-    _check_numbers(family, case, _of_this_run(group, pytestconfig), last=False)
+    _check_numbers(family, case, group)
 
 
-@_in_groups([(family, case) for family, case in WITH_NUMBERS if _moves(case)])
-def test_numbers_with_channels_last(
-    family: str, case: Case, group: Group, pytestconfig: pytest.Config
-) -> None:
+@_in_groups(MOVED, last=True)
+def test_numbers_with_channels_last(family: str, case: Case, group: Group) -> None:
     """The same, from the form that programs on CPUs run on images."""
-    _check_numbers(family, case, _of_this_run(group, pytestconfig), last=True)
+    _check_numbers(family, case, group)
 
 
-def _of_this_run(group: Group, config: pytest.Config) -> Group:
-    is_quick = config.getoption("markexpr") == "not slow"
-    return group._replace(defaults=group.defaults and not is_quick)
+@pytest.mark.thorough
+@_in_groups(_one_of_each(WITH_NUMBERS), defaults=True)
+def test_numbers_as_users_compile_them(family: str, case: Case, group: Group) -> None:
+    """A row of each operator with XLA's default options."""
+    _check_numbers(family, case, group)
 
 
-def _check_numbers(family: str, case: Case, group: Group, *, last: bool) -> None:
+@pytest.mark.thorough
+@_in_groups(_one_of_each(MOVED), last=True, defaults=True)
+def test_numbers_with_channels_last_as_users_compile_them(
+    family: str, case: Case, group: Group
+) -> None:
+    """A row of each operator for images, likewise."""
+    _check_numbers(family, case, group)
+
+
+def _check_numbers(family: str, case: Case, group: Group) -> None:
     want, shapes = _recorded(family, case)
     try:
-        got = _computed(group, last)[family, case.id]
+        got = _computed(group)[family, case.id]
     except (Exception, pytest.fail.Exception):  # of any of the rows: this one runs alone
-        alone = group._replace(rows=((family, case.id),))
-        got = _computed(alone, last)[family, case.id]
+        got = _computed(group._replace(rows=((family, case.id),)))[family, case.id]
     assert [[str(o.dtype), list(o.shape)] for o in got[0]] == shapes
     for kind, values in zip(("out", "aux", "grad"), got, strict=True):
         assert len(values) == len(want[kind]), f"{kind}: {len(values)}, expected {len(want[kind])}"
@@ -240,7 +255,7 @@ def _check_numbers(family: str, case: Case, group: Group, *, last: bool) -> None
 
 
 @functools.lru_cache(maxsize=1)
-def _computed(group: Group, last: bool) -> dict[tuple[str, str], Any]:
+def _computed(group: Group) -> dict[tuple[str, str], Any]:
     """Outputs, new auxiliary states and gradients of each row of a group."""
     results = {}
     by_mode: dict[bool, list[tuple[str, str]]] = {}
@@ -250,7 +265,7 @@ def _computed(group: Group, last: bool) -> dict[tuple[str, str], Any]:
         by_mode.setdefault(mode, []).append((family, case_id))
     for wide, rows in by_mode.items():
         with x64_scope(wide):
-            run, arguments = _together(rows, last)
+            run, arguments = _together(rows, group.last)
             options = default_options() if group.defaults else {}
             program = jax.jit(run, compiler_options=options or None)
             results |= zip(rows, program(arguments), strict=True)
