@@ -65,9 +65,9 @@ def storage_of_gradients(graph: Graph, given: Mapping[str, str]) -> dict[str, st
 
     Args:
         graph: the graph.
-        given: see `storage_of_nodes`.
+        given: storage types of variables, by name; others are dense.
     """
-    found = storage_of_nodes(graph, given)
+    found = storage_of_nodes(graph, {n.name: given.get(n.name, DENSE) for n in graph.inputs})
     back: dict[tuple[int, int], list[str]] = {}
     for head in graph.heads:
         own = _known(found[id(head.node)], head.output)
