@@ -2683,9 +2683,9 @@ def sizes_of_scaled_pictures(mx):
     folder = tempfile.mkdtemp()
     prefix = str(Path(folder) / "pictures")
     writer = mx.recordio.MXIndexedRecordIO(prefix + ".idx", prefix + ".rec", "w")
-    for at, (height, width) in enumerate([(23, 31), (40, 40), (17, 19)]):
+    for at, (height, width) in enumerate([(23, 31), (100, 40), (17, 19)]):
         y, x = np.mgrid[:height, :width]
-        pixels = np.stack([x * 6, y * 6, x + y], -1).astype(np.uint8)
+        pixels = np.stack([x * 6, y * 2, x + y], -1).astype(np.uint8)
         header = mx.recordio.IRHeader(0, float(at), at, 0)
         writer.write_idx(at, mx.recordio.pack(header, png(pixels)))
     writer.close()
@@ -2696,6 +2696,7 @@ def sizes_of_scaled_pictures(mx):
         "both": {"min_img_size": 24, "max_img_size": 30},
         "half": {"min_random_scale": 0.5, "max_random_scale": 0.5},
         "three quarters": {"min_random_scale": 0.75, "max_random_scale": 0.75},
+        "58 of 100": {"min_random_scale": 0.58, "max_random_scale": 0.58},
     }.items():
         iterator = mx.io.ImageRecordIter(
             path_imgrec=prefix + ".rec", data_shape=(3, 16, 16), batch_size=3,

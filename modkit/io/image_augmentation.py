@@ -112,8 +112,8 @@ class ImageAugmentation:
         scale = draws.uniform(given["min_random_scale"], given["max_random_scale"])
         aspect = self._aspect(draws)
         tall = 2 * scale / (1 + aspect)
-        height, width = (min(max(scale * n, given["min_img_size"]), given["max_img_size"])
-                         for n in image.shape[:2])  # fmt: skip
+        sizes = np.float32(scale) * np.float32(image.shape[:2])  # in float32 29 % of 100 are 29
+        height, width = np.clip(sizes, given["min_img_size"], given["max_img_size"])
         c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
         size_change = np.diag([tall, aspect * tall])
         matrix = np.array([[1, shear], [0, 1]]) @ size_change @ np.array([[c, s], [-s, c]])
