@@ -14,6 +14,7 @@ import importlib
 import json
 import logging
 import platform
+import random
 import shutil
 import struct
 import sys
@@ -2719,6 +2720,22 @@ def sizes_of_detection_parts(mx):
     for area in (0.1, 0.25):
         crop = mx.image.DetRandomCropAug(0.0, (1, 1), (area, area), 0.0)
         found.append(crop(image, label)[0].shape)
+    return found
+
+
+@question
+def detection_parts_by_seed(mx):
+    """Parts and canvases of successive draws, and the number that is drawn after them."""
+    image, found = mx.nd.zeros((50, 60, 3), dtype="uint8"), {}
+    label = np.array([[0, 0.1, 0.1, 0.6, 0.7], [1, 0.5, 0.3, 0.9, 0.8]])
+    for ratio in ((1, 1), (0.5, 2), (0.4, 0.5)):
+        for area in ((0.05, 1.0), (0.25, 0.5), (0.9, 1.0), (1.0, 3.0), (2.0, 2.0)):
+            kind = mx.image.DetRandomPadAug if area[1] > 1 else mx.image.DetRandomCropAug
+            augment = kind(aspect_ratio_range=ratio, area_range=area, max_attempts=20)
+            random.seed(5)
+            draws = [augment(image, label.copy()) for _ in range(6)]
+            parts = [(part.shape[:2], boxes[0]) for part, boxes in draws]
+            found[str((ratio, area))] = parts, random.random()
     return found
 
 

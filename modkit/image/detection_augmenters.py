@@ -101,10 +101,32 @@ def _usable(name: str, ratio: Range, area: Range, least: float) -> bool:
     return usable
 
 
-def _drawn(ratio: Range, area: Range, height: int, width: int) -> tuple[int, int]:
-    """Height and width of a region of a random aspect ratio and area."""
-    share, aspect = random.uniform(*area) * height * width, random.uniform(*ratio)
-    h = round(math.sqrt(share / aspect))
+def _drawn(ratio: Range, area: Range, height: int, width: int, *, inside: bool) -> tuple[int, int]:
+    """Height and width of a region: a random aspect ratio, then a random height, as in MXNet 1.9.1.
+
+    Args:
+        ratio: limits of width over height.
+        area: limits of the region's area over that of the image.
+        height: the image's.
+        width: the image's.
+        inside: whether the region is within the image; else the image is within the region.
+    """
+    aspect, pixels = random.uniform(*ratio), height * width
+    low, high = (round(math.sqrt(share * pixels / aspect)) for share in area)
+    as_wide = int((width + 0.5) / aspect)
+    if inside:
+        high = min(high, height)
+        high = as_wide if round(high * aspect) > width else high
+        low = min(low, high)
+    else:
+        low = max(low, height)
+        low = as_wide if round(low * aspect) < width else low
+        high = max(low, high)
+    h = random.randint(low, high) if low < high else low
+    if inside and h * round(h * aspect) < area[0] * pixels:
+        h += 1
+    elif inside and h * round(h * aspect) > area[1] * pixels:
+        h -= 1
     return h, round(h * aspect)
 
 
@@ -146,12 +168,12 @@ class DetRandomCropAug(DetAugmenter):
         height, width = src.shape[:2]
         area = self.area_range[0], min(self.area_range[1], 1.0)
         for _ in range(self.max_attempts if self.enabled else 0):
-            h, w = _drawn(self.aspect_ratio_range, area, height, width)
+            h, w = _drawn(self.aspect_ratio_range, area, height, width, inside=True)
             if not (0 < h <= height and 0 < w <= width) or h * w < 2:
                 continue
             if not area[0] <= h * w / (height * width) <= area[1]:
                 continue
-            left, top = random.randint(0, width - w), random.randint(0, height - h)
+            top, left = random.randint(0, height - h), random.randint(0, width - w)
             region = left / width, top / height, w / width, h / height
             kept = self._kept(label, region)
             if kept is not None:
@@ -205,10 +227,11 @@ class DetRandomPadAug(DetAugmenter):
         """The canvas with its boxes, or both as they are."""
         height, width = src.shape[:2]
         for _ in range(self.max_attempts if self.enabled else 0):
-            h, w = _drawn(self.aspect_ratio_range, self.area_range, height, width)
+            ranges = self.aspect_ratio_range, self.area_range
+            h, w = _drawn(*ranges, height, width, inside=False)
             if h < height or w < width or h - height < 2 or w - width < 2:
                 continue
-            left, top = random.randint(0, w - width), random.randint(0, h - height)
+            top, left = random.randint(0, h - height), random.randint(0, w - width)
             margins = top, h - top - height, left, w - left - width
             canvas = copyMakeBorder(src, *margins, 0, values=self.pad_val)
             region = -left / width, -top / height, w / width, h / height
