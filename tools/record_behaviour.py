@@ -2736,6 +2736,10 @@ def detection_parts_by_seed(mx):
             draws = [augment(image, label.copy()) for _ in range(6)]
             parts = [(part.shape[:2], boxes[0]) for part, boxes in draws]
             found[str((ratio, area))] = parts, random.random()
+    flips = [mx.image.DetHorizontalFlipAug(p) for p in (0, 1, 0.5)]
+    select = mx.image.DetRandomSelectAug(flips, skip_prob=0.3)
+    random.seed(5)
+    found["select"] = [select(image, label.copy())[1][0] for _ in range(12)], random.random()
     return found
 
 

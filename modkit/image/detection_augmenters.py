@@ -56,11 +56,16 @@ class DetBorrowAug(DetAugmenter):
 
 
 class DetRandomSelectAug(DetAugmenter):
-    """One augmenter of a list at random, or none with probability ``skip_prob``."""
+    """One augmenter of a list at random, or none with probability ``skip_prob``.
+
+    As in MXNet 1.9.1 a call shuffles the list and takes the first.
+    """
 
     def __init__(self, aug_list: Any, skip_prob: float = 0):
         super().__init__(skip_prob=skip_prob)
-        self.aug_list = aug_list if isinstance(aug_list, list | tuple) else [aug_list]
+        if not isinstance(aug_list, list):
+            aug_list = list(aug_list) if isinstance(aug_list, tuple) else [aug_list]
+        self.aug_list = aug_list
         for each in self.aug_list:
             if not isinstance(each, DetAugmenter):
                 raise ParameterError(f"DetRandomSelectAug: got {each!r}, expected DetAugmenters")
@@ -74,7 +79,8 @@ class DetRandomSelectAug(DetAugmenter):
         """The changed image and boxes, or both as they are."""
         if random.random() < self.skip_prob:
             return src, label
-        return random.choice(self.aug_list)(src, label)
+        random.shuffle(self.aug_list)
+        return self.aug_list[0](src, label)
 
 
 class DetHorizontalFlipAug(DetAugmenter):
