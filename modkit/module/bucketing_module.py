@@ -232,7 +232,7 @@ class BucketingModule(BaseModule):
     def get_params(self) -> Any:
         """Parameters and auxiliary states."""
         found = self._default.get_params()
-        self._clear_dirty()
+        self._params_dirty = False
         return found
 
     @property
@@ -240,13 +240,14 @@ class BucketingModule(BaseModule):
         """See `Module`; buckets share their values."""
         return any(module._params_dirty for module in self._buckets.values())
 
-    def _clear_dirty(self) -> None:
+    @_params_dirty.setter
+    def _params_dirty(self, value: bool) -> None:
         for module in self._buckets.values():
-            module._params_dirty = False
+            module._params_dirty = value
 
     def _init_params(self, given: InitArguments) -> None:
         self._default.init_params(**given._asdict())
-        self._clear_dirty()
+        self._params_dirty = False
         self._all_initialized()
 
     def _set_given(self, args: Params | None, auxs: Params | None, allow_extra: bool) -> None:
@@ -269,7 +270,7 @@ class BucketingModule(BaseModule):
             super()._average_states()
         else:
             self._default._average_states()
-            self._clear_dirty()
+            self._params_dirty = False
 
     def _bound_size(self) -> int:
         return self._present._bound_size()

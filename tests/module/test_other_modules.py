@@ -66,6 +66,13 @@ def test_buckets_train_one_set_of_parameters(optimizer):
     np.testing.assert_array_equal(shared[0], shared[1])
 
 
+def test_dirty_parameters_are_those_of_all_buckets():
+    module = bucketing()
+    for dirty in (True, False):
+        module._params_dirty = dirty  # as programs written for MXNet do
+        assert module._params_dirty is dirty
+
+
 def test_buckets_compile_once_each(compilations):
     module = bucketing()
     for seed, length in enumerate([4, 2, 4, 2]):
