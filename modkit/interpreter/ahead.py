@@ -18,7 +18,9 @@ MOST = 1 << 10
 """Most elements of a value that is computed ahead: beyond it the work counts, not the calls."""
 FEWEST_KEYS = 8
 _MOST_KEYS = 64
+"""Limits of the number of keys whose values are computed at once."""
 _IN_CACHE = 1 << 13
+"""Elements of the largest value of all these keys, between the limits: they stay in the cache."""
 _NEAR = 4
 """Draws of the stream between two calls whose keys count as successive."""
 
