@@ -347,6 +347,11 @@ def test_a_body_that_raises_leaves_its_scope():
             {"a": (1, 2), "b": (3, 1)},
             "values decide",
         ),
+        (
+            lambda: [S.cond(a, lambda: b, lambda: mx.sym.dot(b, b, name="inner"))],
+            {"a": (1,), "b": (2, 3)},
+            "operator dot of node 'inner'",
+        ),
     ],
 )
 def test_shapes_that_do_not_fit_are_refused(make, shapes, message):
