@@ -13,6 +13,7 @@ from modkit.ndarray.storage import x64_for
 from modkit.ops.partial_shapes import complete, plain_sizes
 from modkit.ops.registry import dtype_name
 from modkit.ops.shape_inference import size_bytes
+from modkit.symbol.control_flow import ControlFlow
 from modkit.symbol.graph import Graph, Node
 from modkit.symbol.graph_inference import Solution, given_shape, infer_dtypes, infer_shapes
 from modkit.symbol.symbol import Symbol
@@ -54,6 +55,12 @@ def avals_of(
         raise
     except MXNetError as error:
         raise ShapeError(f"{where}: {error}\n  with the shapes:{listing}") from error
+    if node := sized_by_values(graph, found):
+        raise ShapeError(
+            f"{where}: values decide the shape of {node.name!r}, of operator {node.op_name}: "
+            "Symbol.bind(ctx, args) and eval() take such graphs, simple_bind and modules do not; "
+            "where(condition, x, y) and SequenceMask have one shape"
+        )
     args = found.of(graph.arguments)
     unknown = [n.name for n, s in zip(graph.arguments, args, strict=True) if not complete(s)]
     if unknown:
@@ -62,12 +69,6 @@ def avals_of(
         raise ShapeError(
             f"{where}: cannot decide the shape of {', '.join(unknown)} from:{listing or ' nothing'}"
             f"\n  pass the shapes of all data inputs and labels{hint}"
-        )
-    if node := sized_by_values(graph, found):
-        raise ShapeError(
-            f"{where}: values decide the shape of {node.name!r}, of operator {node.op_name}: "
-            "Symbol.bind(ctx, args) and eval() take such graphs, simple_bind and modules do not; "
-            "where(condition, x, y) and SequenceMask have one shape"
         )
     return GraphAvals(
         _named(graph.arguments, args, dtypes.of(graph.arguments)),
@@ -78,13 +79,29 @@ def avals_of(
 
 
 def sized_by_values(graph: Graph, found: Solution[Any]) -> Node | None:
-    """A node whose result has a size that depends on values, if there is one."""
-    for node in graph.nodes:
-        if node.is_variable or not node.op.sized_by_values:
-            continue
-        if not node.op.bodies or not all(map(complete, found.outputs(node))):
+    """A node, perhaps of a body, whose result has a size that depends on values, if any has."""
+    for node in filter(_may_be_sized_by_values, graph.nodes):
+        if not isinstance(node.op, ControlFlow):
             return node
+        ins = [found.outputs(entry.node)[entry.output] for entry in node.inputs]
+        open_ = all(map(complete, ins)) and not all(map(complete, found.outputs(node)))
+        if node.op.sized_by_values and open_:
+            return node
+        for body, inside in node.op.solutions(ins, node.params):
+            if inner := sized_by_values(body, inside):
+                return inner
     return None
+
+
+def may_be_sized_by_values(graph: Graph) -> bool:
+    """Whether a graph, or a body in it, has an operator whose result may have such a size."""
+    return any(map(_may_be_sized_by_values, graph.nodes))
+
+
+def _may_be_sized_by_values(node: Node) -> bool:
+    if node.is_variable:
+        return False
+    return node.op.sized_by_values or any(map(may_be_sized_by_values, node.subgraphs))
 
 
 def _named(nodes: Iterable[Any], shapes: Iterable[Any], types: Iterable[Any]) -> Avals:

@@ -7,7 +7,7 @@ from typing import Any
 
 from modkit.context import Context
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
-from modkit.executor.avals import avals_of, sized_by_values
+from modkit.executor.avals import avals_of, may_be_sized_by_values, sized_by_values
 from modkit.executor.executor import Executor, make_executor
 from modkit.executor.node_by_node import NodeByNode
 from modkit.executor.shared_arrays import SharedArrays
@@ -166,7 +166,7 @@ def simple_bind(
     places = {n.name: c for n, c in zip(symbol.graph.nodes, contexts, strict=True)}
     pool = SharedArrays(places, shared_arg_names, shared_exec, shared_buffer)
     sparse_grads = {
-        **storage_of_gradients(symbol.graph, stypes),
+        **(storage_of_gradients(symbol.graph, stypes) if stypes else {}),
         **dict.fromkeys(row_sparse_gradients(symbol, stypes), ROWS),
     }
     args = {
@@ -189,7 +189,7 @@ def _runs_node_by_node(symbol: Symbol, arrays: Mapping[str, NDArray]) -> bool:
     Raises:
         ShapeError: the arrays have other shapes than it takes.
     """
-    if not any(n.op.sized_by_values for n in symbol.graph.nodes if not n.is_variable):
+    if not may_be_sized_by_values(symbol.graph):
         return False
     found = infer_shapes(symbol.graph, {name: known_sizes(a.shape) for name, a in arrays.items()})
     return sized_by_values(symbol.graph, found) is not None

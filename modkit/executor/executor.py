@@ -17,7 +17,7 @@ from modkit.ndarray.ndarray import NDArray, array, from_jax
 from modkit.ndarray.sparse_cell import SparseStateCell
 from modkit.ndarray.sparse_views import view_of
 from modkit.ndarray.storage import Cell, View, x64_for
-from modkit.ops.registry import dtype_name
+from modkit.ops.registry import Shape, dtype_name
 from modkit.ops.stype import DENSE
 from modkit.step.bound import Bound, Pass
 from modkit.step.placement import OneContext, contexts_of
@@ -268,12 +268,7 @@ class Executor:
         Raises:
             ParameterError: a shape changes or grows without leave.
         """
-        symbol = self._symbol
-        arg_shapes, out_shapes, aux_shapes = symbol.infer_shape(
-            **{n: tuple(s) for n, s in kwargs.items()}
-        )
-        if arg_shapes is None or out_shapes is None:
-            raise ShapeError(f"reshape: shapes {kwargs} do not decide all argument shapes")
+        arg_shapes, aux_shapes = self._new_shapes({n: tuple(s) for n, s in kwargs.items()})
         args, grads = {}, {}
         for name, shape in zip(self.arg_dict, arg_shapes, strict=True):
             old, old_grad = self.arg_dict[name], self.grad_dict[name]
@@ -288,9 +283,26 @@ class Executor:
             )
         aux = {
             name: _resized(name, old, shape, allow_up_sizing)
-            for (name, old), shape in zip(self.aux_dict.items(), aux_shapes or [], strict=True)
+            for (name, old), shape in zip(self.aux_dict.items(), aux_shapes, strict=True)
         }
-        made = make_executor(symbol, self._ctx, args, grads, aux, self._grad_req, self._group2ctx)
+        return self._on(args, grads, aux)
+
+    def _new_shapes(self, given: Mapping[str, Any]) -> tuple[list[Shape], list[Shape]]:
+        """Shapes of arguments and auxiliary states, by those of some arguments.
+
+        Raises:
+            ShapeError: they do not follow.
+        """
+        arg_shapes, out_shapes, aux_shapes = self._symbol.infer_shape(**given)
+        if arg_shapes is None or out_shapes is None:
+            raise ShapeError(f"reshape: shapes {given} do not decide all argument shapes")
+        return arg_shapes, aux_shapes or []
+
+    def _on(self, args: Handles, grads: Mapping[str, NDArray | None], aux: Handles) -> Executor:
+        """An executor like this one on other arrays."""
+        made = make_executor(
+            self._symbol, self._ctx, args, grads, aux, self._grad_req, self._group2ctx
+        )
         for mine, other in zip(self._bound.outputs, made._bound.outputs, strict=True):
             if self._bound.last is None:
                 mine.wait_for(_Zeros(mine, other), mine.aval)

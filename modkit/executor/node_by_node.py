@@ -7,10 +7,11 @@ from typing import Any
 
 from modkit import autograd
 from modkit.context import Context
-from modkit.errors import NotReadyError, NotSupportedError
+from modkit.errors import NotReadyError, NotSupportedError, ShapeError
 from modkit.executor.executor import Executor, Handles
 from modkit.ndarray.cached_op import CachedOp
 from modkit.ndarray.ndarray import NDArray, array
+from modkit.ops.registry import Shape
 from modkit.step.bound import require_heads
 from modkit.symbol.lower import lower
 from modkit.symbol.symbol import Symbol
@@ -20,7 +21,8 @@ class NodeByNode(Executor):
     """An executor without a program: `forward` calls the operators, `backward` runs the tape.
 
     It has no outputs before the first `forward`, and new arrays as outputs after each. Random
-    numbers are those of eager calls. As in MXNet, `bind` makes it and `simple_bind` does not.
+    numbers are those of eager calls. A user's operator is made once for each node and shape of
+    its inputs. As in MXNet, `bind` makes it and `simple_bind` does not.
     """
 
     def __init__(
@@ -35,11 +37,23 @@ class NodeByNode(Executor):
         self._symbol, self._ctx, self._grad_req = symbol, ctx, dict(grad_req)
         self.arg_dict, self.aux_dict, self.grad_dict = args, aux, dict(grads)
         self._argument_names, self._has_grads = list(args), True
-        self._call = CachedOp(symbol)
+        self._lowered = lower(symbol)
+        self._call = CachedOp(self._lowered)
         self._wanted = {n: g for n, g in grads.items() if g is not None and grad_req[n] != "null"}
-        self._needed = lower(symbol).needed_heads(self._wanted)
+        self._needed = self._lowered.needed_heads(self._wanted)
         self._outputs: list[NDArray] = []
-        self._training = False
+        self._training = self._merges = False
+
+    @property
+    def output_dict(self) -> Handles:
+        """The outputs by name. See `Executor.output_dict`.
+
+        Raises:
+            NotReadyError: there was no forward pass.
+        """
+        if not self._outputs:
+            raise NotReadyError("output_dict needs forward() first: values decide sizes of outputs")
+        return super().output_dict
 
     def forward(self, is_train: bool = False, **kwargs: Any) -> list[NDArray]:
         """Run the graph. See `Executor.forward`."""
@@ -70,7 +84,7 @@ class NodeByNode(Executor):
         for name, grad in self._wanted.items():
             if self._grad_req[name] != "add":
                 grad[:] = 0  # if no output depends on it
-        heads += [None] * (len(self._outputs) - len(heads))
+        heads = [*heads, *[None] * len(self._outputs)][: len(self._outputs)]
         reached = [(o, h) for o, h in zip(self._outputs, heads, strict=True) if o._entry]
         if reached:
             given = [h if h is None or isinstance(h, NDArray) else array(h) for _, h in reached]
@@ -80,6 +94,20 @@ class NodeByNode(Executor):
                 retain_graph=True,
                 train_mode=self._training,
             )
+
+    def _new_shapes(self, given: Mapping[str, Any]) -> tuple[list[Shape], list[Shape]]:
+        found = self._symbol.infer_shape_partial(**given)
+        arg_shapes, aux_shapes = found[0] or [], found[2] or []
+        names = [*self.arg_dict, *self.aux_dict]
+        for name, shape in zip(names, [*arg_shapes, *aux_shapes], strict=True):
+            if not shape or 0 in shape:
+                raise ShapeError(
+                    f"reshape: shapes {given} do not decide the shape of {name!r}: pass it, too"
+                )
+        return arg_shapes, aux_shapes
+
+    def _on(self, args: Handles, grads: Mapping[str, NDArray | None], aux: Handles) -> Executor:
+        return NodeByNode(self._symbol, self._ctx, args, grads, aux, self._grad_req)
 
     def set_monitor_callback(self, callback: Any, monitor_all: bool = False) -> None:
         """Raise: there is no monitor."""

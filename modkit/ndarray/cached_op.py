@@ -6,11 +6,16 @@ import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from modkit.context import current_context
-from modkit.errors import DTypeError, NotSupportedError, ParameterError, not_taken
+from modkit.errors import DTypeError, ParameterError, ShapeError, not_taken
 from modkit.ndarray.contrib_functions import boolean_mask
-from modkit.ndarray.custom import Custom
-from modkit.ndarray.ndarray import NDArray, _apply
+from modkit.ndarray.control_flow import cond, foreach, while_loop
+from modkit.ndarray.custom import Custom, run_custom
+from modkit.ndarray.ndarray import NDArray, _apply, new
+from modkit.ops.partial_shapes import known_sizes, plain_sizes
+from modkit.ops.registry import dtype_name
 
 _FLAGS = (
     "inline_limit", "forward_bulk_size", "backward_bulk_size", "data_indices", "param_indices",
@@ -26,29 +31,85 @@ def _evaluated(graph: Any, args: Sequence[NDArray]) -> list[NDArray]:
             done[id(node)] = [next(given)]
             continue
         inputs = [done[id(entry.node)][entry.output] for entry in node.inputs]
-        if node.op_name in _BY_CALLS:
-            made = _BY_CALLS[node.op_name](node, inputs)
-        else:
-            ctx = (inputs or args)[0].context if inputs or args else current_context()
-            made = _apply(node.op, inputs, node.params, None, ctx)
+        try:
+            if node.op_name in _BY_CALLS:
+                made = _BY_CALLS[node.op_name](node, inputs)
+            else:
+                ctx = (inputs or args)[0].context if inputs or args else current_context()
+                made = _apply(node.op, inputs, node.params, None, ctx)
+        except ShapeError as error:
+            raise ShapeError(f"operator {node.op_name} of node {node.name!r}: {error}") from error
         done[id(node)] = made if isinstance(made, list | tuple) else [made]
     return [done[id(head.node)][head.output] for head in graph.heads]
 
 
+def _custom(node: Any, inputs: Sequence[NDArray]) -> Any:
+    """The outputs of a user's operator, which the node of a bound graph keeps."""
+    if node.own is None:
+        return Custom(*inputs, **node.attrs)
+    return run_custom(node.own["bridge"], inputs)
+
+
+def _bodies(node: Any, inputs: Sequence[NDArray]) -> list[Callable[..., list[NDArray]]]:
+    """The bodies of a node, as functions of inputs that change, by their places."""
+
+    def body(graph: Any, ties: Sequence[Any], changed: Mapping[int, NDArray] | None = None) -> Any:
+        given = {**dict(enumerate(inputs)), **(changed or {})}
+        return _evaluated(graph, [given[tie.place] for tie in ties])
+
+    return [
+        functools.partial(body, graph, wires.inputs) for graph, wires in node.op.wired(node.params)
+    ]
+
+
 def _branch(node: Any, inputs: Sequence[NDArray]) -> list[NDArray]:
     """The outputs of the branch of a ``_cond`` that its condition chooses."""
-    test, *branches = [
-        functools.partial(_evaluated, body, [inputs[tie.place] for tie in wires.inputs])
-        for body, wires in node.op.wired(node.params)
+    test, then, other = _bodies(node, inputs)
+    return cond(test()[0], then, other)
+
+
+def _looped(node: Any, inputs: Sequence[NDArray]) -> list[NDArray]:
+    """The outputs of a ``_foreach`` or ``_while_loop``."""
+    outputs, wires = node.params["num_out_data"], node.op.wired(node.params)[-1][1]
+    *tests, body = _bodies(node, inputs)
+    places = [old.place for _, old in wires.heads[outputs:]]
+
+    def step(changed: Mapping[int, NDArray], states: Sequence[NDArray]) -> Any:
+        made = body({**changed, **dict(zip(places, states, strict=True))})
+        return made[:outputs], made[outputs:]
+
+    states = [inputs[place] for place in places]
+    if tests:
+        made, states = while_loop(
+            lambda *now: tests[0](dict(zip(places, now, strict=True)))[0],
+            lambda *now: step({}, now),
+            states,
+            node.params["max_iterations"],
+        )
+    elif len(inputs[0]):
+        rows = inputs[: len(node.params["in_data_locs"])]
+        made, states = foreach(lambda now, old: step(dict(enumerate(now)), old), rows, states)
+    else:
+        made = []
+    return [*(made or _blank(node, inputs)[:outputs]), *states]
+
+
+def _blank(node: Any, inputs: Sequence[NDArray]) -> list[NDArray]:
+    """Zeros as the outputs of a loop without a step."""
+    unknown, ctx = [None] * node.params["num_outputs"], inputs[0].context
+    shapes = node.op.shapes([known_sizes(x.shape) for x in inputs], unknown, node.params)[1]
+    types = node.op.element_types([dtype_name(x.dtype) for x in inputs], node.params)[1]
+    return [
+        new(np.zeros(plain_sizes(s), np.dtype(t)), ctx) for s, t in zip(shapes, types, strict=True)
     ]
-    (truth,) = test()
-    return branches[0 if truth.asscalar() else 1]()
 
 
 _BY_CALLS: Mapping[str, Callable[[Any, Sequence[NDArray]], Any]] = {
-    "Custom": lambda node, inputs: Custom(*inputs, **node.attrs),
+    "Custom": _custom,
     "_contrib_boolean_mask": lambda node, inputs: boolean_mask(inputs[0], inputs[1], **node.params),
     "_cond": _branch,
+    "_foreach": _looped,
+    "_while_loop": _looped,
 }
 
 
@@ -65,7 +126,6 @@ class CachedOp:
 
     Raises:
         DTypeError: ``sym`` is not a Symbol.
-        NotSupportedError: the graph has loops: bind it.
         ParameterError: an unknown flag.
     """
 
@@ -76,12 +136,6 @@ class CachedOp:
             if name not in _FLAGS:
                 raise not_taken("CachedOp", name, _FLAGS, "flag")
         self._graph = sym.graph
-        for node in self._graph.nodes:
-            if not node.is_variable and node.op.bodies and node.op_name != "_cond":
-                raise NotSupportedError(
-                    f"CachedOp: node {node.name!r} is of operator {node.op_name}, which runs in "
-                    "bound graphs only: use Symbol.bind"
-                )
 
     def __call__(self, *args: NDArray, out: Any = None) -> Any:
         """The outputs: an array, or a list of several.

@@ -44,9 +44,14 @@ def Custom(*args: NDArray, out: Any = None, name: str | None = None, **kwargs: A
             f"Custom: got {len(args)} arrays by position and {list(named)} by name, expected "
             f"{', '.join(names)}"
         )
-    count, arrays = len(parsed.arguments), [given[n] for n in names]
-    parsed.require_fit([each.shape for each in arrays])
-    bridge = parsed.own("", [each.stype for each in arrays])
+    arrays = [given[n] for n in names]
+    return run_custom(parsed.own("", [each.stype for each in arrays]), arrays, out)
+
+
+def run_custom(bridge: Bridge, arrays: Sequence[NDArray], out: Any = None) -> Any:
+    """Run a user's operator, with the instance that ``bridge`` keeps. See `Custom`."""
+    bridge.require_fit([each.shape for each in arrays])
+    count = len(bridge.arguments)
     ctx = arrays[0].context if arrays else current_context()
     inputs, states = arrays[:count], arrays[count:]
     data = list(map(_host_copy, inputs))

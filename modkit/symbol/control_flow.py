@@ -6,7 +6,7 @@ by positions that the node's parameters list, under MXNet's names (``in_data_loc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -18,7 +18,7 @@ from modkit.ops import dtype_inference, loops
 from modkit.ops.partial_shapes import Rule, Sizes, common, merge
 from modkit.ops.registry import Attrs, Op, OpFields, Size, numbered, op
 from modkit.symbol.graph import Graph
-from modkit.symbol.graph_inference import infer_dtypes, infer_shapes
+from modkit.symbol.graph_inference import Solution, infer_dtypes, infer_shapes
 
 Locations = tuple[int, ...]
 
@@ -130,6 +130,16 @@ class ControlFlow(Op):
                 _through(_graph(body), wires, table, names, length or (0,))
         return table[: len(ins)], table[len(ins) :]
 
+    def solutions(
+        self, ins: Sequence[Sizes], attrs: Attrs
+    ) -> Iterator[tuple[Graph, Solution[Sizes]]]:
+        """Each body, with the shapes of its nodes for those of the node's inputs."""
+        for body, wires in self.wired(attrs):
+            graph = _graph(body)
+            shapes = [_inside(tie, ins) for tie in wires.inputs]
+            known = {n.name: s for n, s in zip(graph.inputs, shapes, strict=True) if s is not None}
+            yield graph, infer_shapes(graph, known)
+
     def element_types(self, ins: Sequence[str | None], attrs: Attrs) -> Any:
         """The rule of element types, through the bodies."""
         table, before = [*ins, *[None] * attrs["num_outputs"]], None
@@ -233,17 +243,18 @@ def _graph(body: Any) -> Graph:
     return body if isinstance(body, Graph) else body.graph
 
 
+def _inside(tie: Tie, table: Sequence[Sizes]) -> Sizes:
+    """The shape that a body has of what is tied to it."""
+    shape = table[tie.place]
+    return (shape[1:] or (1,)) if tie.row and shape else shape
+
+
 def _through(
     graph: Graph, wires: Wires, table: list[Sizes], names: Sequence[str], length: tuple[int, ...]
 ) -> None:
     """Refine the shapes of what is tied to one body."""
-
-    def inside(tie: Tie) -> Sizes:
-        shape = table[tie.place]
-        return (shape[1:] or (1,)) if tie.row and shape else shape
-
-    known = {n.name: inside(t) for n, t in zip(graph.inputs, wires.inputs, strict=True)}
-    heads = [common("state", [inside(t) for t in ties]) for ties in wires.heads]
+    known = {n.name: _inside(t, table) for n, t in zip(graph.inputs, wires.inputs, strict=True)}
+    heads = [common("state", [_inside(t, table) for t in ties]) for ties in wires.heads]
     found = infer_shapes(graph, {n: s for n, s in known.items() if s is not None}, heads)
     for tie, shape in _solved(wires, found.of(graph.inputs), found.heads):
         old = table[tie.place]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.errors import DTypeError, NotSupportedError, ParameterError
+from modkit.errors import DTypeError, ParameterError
 
 A, B = mx.sym.Variable("a"), mx.sym.Variable("b")
 
@@ -55,6 +55,12 @@ def test_what_is_refused():
         mx.nd.CachedOp(3)
     with pytest.raises(ParameterError, match=r"no flag 'static_allocs'.*static_alloc"):
         mx.nd.CachedOp(A, [("static_allocs", True)])
-    looped, _ = mx.sym.contrib.foreach(lambda x, s: (x + s, s), A, B)
-    with pytest.raises(NotSupportedError, match="in bound graphs only"):
-        mx.nd.CachedOp(looped)
+
+
+def test_loops_run():
+    op = mx.nd.CachedOp(
+        mx.sym.Group(list(mx.sym.contrib.foreach(lambda x, s: (x * s, s + x), A, B)))
+    )
+    outputs, last = op(mx.nd.array([[0, 1, 2], [3, 4, 5]]), mx.nd.ones(3))
+    assert outputs.asnumpy().tolist() == [[0, 1, 2], [3, 8, 15]]
+    assert last.asnumpy().tolist() == [4, 6, 8]
