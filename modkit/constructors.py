@@ -9,6 +9,8 @@ import numbers
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+import numpy as np
+
 from modkit.errors import ParameterError, nearest, not_taken, typed
 
 Class = TypeVar("Class", bound=type)
@@ -46,8 +48,9 @@ def check_arguments(klass: Class) -> Class:
     """Have the constructor of one of modkit's classes check its arguments before it runs.
 
     A ParameterError that names the class reports names that it does not take, parameters without
-    a value, and values of parameters annotated as numbers that are none. Text of a number is
-    parsed for the parameters in `_PARSED`. Constructors of other packages stay as they are.
+    a value, and values of parameters annotated as numbers that are none. Arrays without axes are
+    read as numbers, and text for the parameters in `_PARSED`. Constructors of other packages stay
+    as they are.
     """
     init = vars(klass).get("__init__")
     if init is None or not klass.__module__.startswith("modkit."):
@@ -60,6 +63,8 @@ def check_arguments(klass: Class) -> Class:
     @functools.wraps(init)
     def checked(self: Any, *args: Any, **kwargs: Any) -> None:
         made = type(self).__name__
+        args = tuple(map(_number_of, args))
+        kwargs = {name: _number_of(value) for name, value in kwargs.items()}
         given = [*zip(parameters, args, strict=False), *kwargs.items()]
         missing = required.difference(name for name, _ in given)
         for name, value in given:
@@ -98,6 +103,11 @@ Xavier's magnitude, and passes those of optimizers on to an operator, which pars
 
 _NUMBERS = ("float", "int", "float | None", "int | None")
 """Annotations of parameters that are numbers."""
+
+
+def _number_of(value: Any) -> Any:
+    """A value; of a NumPy array without axes, its number."""
+    return value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
 
 
 def is_number(value: Any) -> bool:

@@ -38,12 +38,12 @@ def _number(where: str, value: Any) -> Any:
     return value
 
 
-def is_pure(schedule: Any) -> bool:
-    """Whether a schedule is one of this file, whose rate depends on the number of updates alone.
+def is_pure(kind: type) -> bool:
+    """Whether a class of schedules is of this file: rates depend on the number of updates alone.
 
     A user's own may change with each call, so it is called as often as MXNet calls it.
     """
-    return type(schedule).__module__ == __name__
+    return kind.__module__ == __name__
 
 
 class LRScheduler(ChecksArguments):

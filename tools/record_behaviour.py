@@ -2586,34 +2586,101 @@ def schedules_called_at_unequal_counts(mx):
     return [found, made.lr_scheduler.calls]
 
 
+def trained_by(mx, made, kvstore=None, devices=1, steps=1, reading=False):
+    """A schedule's calls, and six weights that an optimizer trained; reading before a last step."""
+    net = mx.sym.Variable("data")
+    for which in "abcdef":
+        net = mx.sym.broadcast_add(net, mx.sym.Variable(which + "_weight", shape=(1, 2)))
+    contexts = [mx.cpu(i) for i in range(devices)]
+    module = mx.mod.Module(mx.sym.MakeLoss(net), label_names=[], context=contexts)
+    module.bind([("data", (2, 2))])
+    module.init_params(mx.init.One())
+    module.init_optimizer(kvstore, made)
+    for step in range(steps):
+        module.forward_backward(mx.io.DataBatch([mx.nd.zeros((2, 2))]))
+        if reading and step == steps - 1:
+            module.get_outputs()[0].asnumpy()
+        module.update()
+    weights = module.get_params()[0]
+    weights = [weights[which + "_weight"][0, 0].asscalar() for which in "abcdef"]
+    return made.lr_scheduler.calls, weights
+
+
 @question
 def schedules_called_by_modules(mx):
     """A store updates each parameter by its key, and no lists."""
 
-    def trained(name, kvstore, devices, steps=1):
-        net = mx.sym.Variable("data")
-        for which in "abcdef":
-            net = mx.sym.broadcast_add(net, mx.sym.Variable(which + "_weight", shape=(1, 2)))
-        contexts = [mx.cpu(i) for i in range(devices)]
-        module = mx.mod.Module(mx.sym.MakeLoss(net), label_names=[], context=contexts)
-        module.bind([("data", (2, 2))])
-        module.init_params(mx.init.One())
-        schedule = CountsCalls()
-        made = mx.optimizer.create(name, lr_scheduler=schedule, rescale_grad=0.5)
-        module.init_optimizer(kvstore, made)
-        for _ in range(steps):
-            module.forward_backward(mx.io.DataBatch([mx.nd.zeros((2, 2))]))
-            module.update()
-        return module, schedule.calls
+    def trained(name, *args, **kwargs):
+        made = mx.optimizer.create(name, lr_scheduler=CountsCalls(), rescale_grad=0.5)
+        return trained_by(mx, made, *args, **kwargs)
 
     found = {}
-    found["a store for two contexts"] = trained("sgd", "local", 2)[1]
-    found["a store for one context"] = trained("sgd", mx.kv.create("local"), 1)[1]
-    found["lbsgd"] = trained("lbsgd", None, 1)[1]
-    found["adadelta"] = trained("adadelta", None, 1)[1]
-    module, calls = trained("sgd", None, 1, steps=2)
-    weights = module.get_params()[0]
-    return [found, calls, [weights[which + "_weight"][0, 0].asscalar() for which in "abcdef"]]
+    found["a store for two contexts"] = trained("sgd", "local", 2)[0]
+    found["a store for one context"] = trained("sgd", mx.kv.create("local"))[0]
+    found["lbsgd"] = trained("lbsgd")[0]
+    found["adadelta"] = trained("adadelta")[0]
+    return [found, *trained("sgd", steps=2)]
+
+
+@question
+def schedules_called_by_methods(mx):
+    """Overridden rates and counts are those of a parameter, or of four of one type."""
+
+    def doubled(base):
+        class Doubled(base):
+            def _get_lrs(self, indices):
+                return [2 * rate for rate in super()._get_lrs(indices)]
+
+        return Doubled
+
+    class One(mx.optimizer.Adam):
+        def _get_lr(self, index):
+            return 2 * super()._get_lr(index)
+
+    class Counts(mx.optimizer.SGD):
+        def _update_count(self, index):
+            super()._update_count(index)
+            self.num_update += 10
+
+    def made(kind):
+        return kind(lr_scheduler=CountsCalls(), rescale_grad=0.5)
+
+    mine = doubled(mx.optimizer.SGD)
+    found = [
+        trained_by(mx, made(mine), steps=2, reading=True),
+        trained_by(mx, made(mine), mx.kv.create("local"), steps=2),
+        trained_by(mx, made(Counts), steps=2),
+    ]
+    for kind in (doubled(mx.optimizer.LARS), One):
+        own = made(kind)
+        weights = [mx.nd.ones((1, 2)) for _ in range(6)]
+        mx.optimizer.get_updater(own)(list(range(6)), [mx.nd.ones((1, 2))] * 6, weights)
+        found.append([own.lr_scheduler.calls, [w.asnumpy()[0, 0] for w in weights]])
+    return found
+
+
+@question
+def schedules_called_for_rows(mx):
+    """Row-sparse gradients beside dense ones are in the same calls."""
+    made = mx.optimizer.SGD(lr_scheduler=CountsCalls())
+    updater, weights = mx.optimizer.get_updater(made), [mx.nd.ones((3, 2)) for _ in range(6)]
+    for _ in range(2):
+        types = ["default", "row_sparse", "default"] * 2
+        updater(list(range(6)), [mx.nd.ones((3, 2)).tostype(t) for t in types], weights)
+    return [made.lr_scheduler.calls, [w.asnumpy()[0, 0] for w in weights]]
+
+
+@question
+def numbers_in_arrays(mx):
+    """An optimizer's numbers may be NumPy arrays without axes."""
+    found = {}
+    for name in ("momentum", "clip_gradient", "rescale_grad"):
+        updater = mx.optimizer.get_updater(mx.optimizer.SGD(**{name: np.array(0.5)}))
+        weight = mx.nd.ones((2,))
+        for _ in range(2):
+            updater(0, mx.nd.ones((2,)), weight)
+        found[name] = weight
+    return found
 
 
 @question

@@ -149,7 +149,6 @@ class DataParallelExecutorGroup(GroupInspection):
         self.data_names = [d.name for d in data_shapes]
         self.grad_req = self._requests(grad_req)
         self.trained = tuple(n for n in self.param_names if self.grad_req[n] != "null")
-        self.calls: tuple[Any, Any] | None = None  # see `modkit.module.steps._calls`
         self.indices = tuple(self.param_names.index(n) * len(self.contexts) for n in self.trained)
         self._prepare(groups_of(group2ctxs, len(self.contexts)), compute_dtype)
         self._output_axes = _output_axes(symbol)

@@ -669,7 +669,7 @@ class Module(BaseModule):
         """
         if not (self.binded and self.params_initialized and self.optimizer_initialized):
             self._need("update()", params=True, optimizer=True)
-        updater, names, indices, rule, _ = request = update_request(self)
+        updater, names, indices, rule = request = update_request(self)
         self._copies, self._params_dirty = None, True
         group = self._exec_group
         one_pass = group.binding.bounds[0].last

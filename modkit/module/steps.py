@@ -17,12 +17,12 @@ from modkit.callback import Run
 from modkit.errors import NotReadyError, ParameterError
 from modkit.io import DataBatch
 from modkit.kvstore import KVStore
-from modkit.lr_scheduler import is_pure
 from modkit.metric import EvalMetric
 from modkit.module.data_batch import held
 from modkit.module.split_batch import value_of
 from modkit.ndarray.storage import accepted, take_over
-from modkit.optimizer.update_rules import TreeRule
+from modkit.optimizer.calls import Indices
+from modkit.optimizer.update_rules import TreeRule, shows_calls
 from modkit.signals import DeferredReads
 from modkit.step.bound import Pass, Update
 from modkit.step.shards import DistributedRule
@@ -31,9 +31,7 @@ CALLS = ("forward", "backward", "forward_backward", "update", "update_metric")
 """The methods that `fit` calls for a batch where `train_on` does not run it."""
 _calls_of = operator.attrgetter(*CALLS)
 
-Indices = tuple[str, ...] | tuple[int, ...]
-Calls = list[list[int]] | None
-UpdateRequest = tuple[Any, tuple[str, ...], Indices, TreeRule | DistributedRule | None, Calls]
+UpdateRequest = tuple[Any, tuple[str, ...], tuple[Any, ...], TreeRule | DistributedRule | None]
 """The result of `update_request`. A NamedTuple takes one more call in every batch."""
 
 Sums = tuple[Sequence[Any], bool]
@@ -155,7 +153,7 @@ def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Su
     own = _calls_of(type(module)) != module._calls or not vars(module).keys().isdisjoint(CALLS)
     if own or module._state_names:
         return None
-    group, (updater, names, indices, rule, calls) = module._exec_group, update_request(module)
+    group, (updater, names, indices, rule) = module._exec_group, update_request(module)
     label_names = group.binding.label_names
     metric = eval_metric.fused(label_names, group.output_names)
     arrays = rule and metric and _inputs_of(group, batches, len(module._data_names))
@@ -170,7 +168,7 @@ def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Su
     if not bound.only_losses:
         bound.require_heads([])
     keys = map(bound.draw, itertools.repeat(rule))
-    tables = map(hyper, itertools.repeat(indices), itertools.repeat(calls))
+    tables = map(hyper, itertools.repeat(indices))
     store = group.store
     with store.lock, DeferredReads():  # as in `Module.update`
         store.adopt(names, states_of(module, updater, names, indices), module._shards)
@@ -188,13 +186,13 @@ def join_update(module: Any, one_pass: Pass, request: UpdateRequest) -> bool:
         one_pass: the pass.
         request: the result of `update_request`.
     """
-    updater, names, indices, rule, calls = request
+    updater, names, indices, rule = request
     store = module._exec_group.store
     with DeferredReads():  # else a signal handler runs the pass without the update
         if not one_pass.can_update():
             return False
         store.adopt(names, states_of(module, updater, names, indices), module._shards)
-        one_pass.join(Update(names, rule, updater.optimizer.hyper(indices, calls)))
+        one_pass.join(Update(names, rule, updater.optimizer.hyper(indices)))
         module._step = one_pass
         if not module._step_waits:
             one_pass.run()
@@ -244,16 +242,17 @@ def update_request(module: Any) -> UpdateRequest:
 
     Returns:
         The updater; names of the parameters that it updates; the indices by which it knows them;
-        the rule that a program fuses, ``None`` if the updater runs apart; and the parameters of
-        each call of MXNet, which a user's schedule counts.
+        and the rule that a program fuses, ``None`` if the updater runs apart.
     """
     group, kvstore, shards = module._exec_group, module._kvstore, module._shards
     if group.store.apart is not module._is_apart:
         _refuse_storage(module._is_apart)
     names, indices = group.trained, group.indices
+    by_key = module._update_on_kvstore
     # Not `_present_updater`: a call less in every batch.
-    updater = kvstore._updater if module._update_on_kvstore else module._updater
-    frozen = getattr(updater, "optimizer", module._optimizer)._frozen
+    updater = kvstore._updater if by_key else module._updater
+    optimizer = getattr(updater, "optimizer", module._optimizer)
+    frozen = optimizer._frozen
     if frozen:
         kept = [at for at, name in enumerate(names) if name not in frozen]
         names, indices = tuple(names[at] for at in kept), tuple(indices[at] for at in kept)
@@ -261,26 +260,15 @@ def update_request(module: Any) -> UpdateRequest:
     own_store = kvstore is None or isinstance(kvstore, KVStore)
     fuses = own_store and hasattr(updater, "optimizer") and not module._compression_params
     rule = updater.optimizer.tree_rule(names) if fuses else None
-    schedule = updater.optimizer.lr_scheduler if fuses else None
-    calls = None
-    if schedule is not None and not is_pure(schedule):
-        calls = _calls(module, updater, names)
+    indices = names if by_key else indices
+    if shows_calls(type(optimizer), type(optimizer.lr_scheduler)):
+        indices = Indices.divided(indices, group.weights_of(names), optimizer, by_key)
     workers = module._workers
     if workers is not None and workers.size == 1 and shards is None:
         workers = None  # one worker runs the step of a single process, which donates
     if rule is not None and (workers is not None or shards is not None):
         rule = DistributedRule(rule, workers, shards)
-    return updater, names, names if module._update_on_kvstore else indices, rule, calls
-
-
-def _calls(module: Any, updater: Any, names: tuple[str, ...]) -> Calls:
-    """The parameters of each call of MXNet's updater; computed once for a group's parameters."""
-    group, by_key = module._exec_group, module._update_on_kvstore
-    key = names, by_key, updater.optimizer.aggregate_num
-    if group.calls is None or group.calls[0] != key:
-        each = [[at] for at in range(len(names))]
-        group.calls = key, each if by_key else updater._calls(group.weights_of(names))
-    return group.calls[1]
+    return updater, names, indices, rule
 
 
 def states_of(

@@ -14,6 +14,7 @@ from modkit.module.data_checks import warn_of_no_gradients
 from modkit.module.steps import states_of
 from modkit.ndarray import NDArray
 from modkit.ops.stype import ROWS
+from modkit.optimizer.calls import Indices
 from modkit.signals import DeferredSignals
 
 
@@ -63,14 +64,18 @@ def update_unfused(
             grads = [_compressed(store, n, group.gradients_of(n)) for n in names]
         else:
             grads = [group.summed_gradient(n) for n in names]
-        calls = [(list(indices), grads, group.weights_of(names))]
+        some = indices if isinstance(indices, Indices) else list(indices)
+        calls = [(some, grads, group.weights_of(names))]
     arrays = [weight for _, _, weights in calls for weight in weights]
     if hasattr(updater, "states_synced"):
         states = [states_of(module, updater, names, at, weights) for at, _, weights in calls]
         arrays += [each for each in jax.tree.leaves(states) if isinstance(each, NDArray)]
-    with _rolled_back_on_error(arrays):  # if it raises, nothing changes
+    optimizer = getattr(updater, "optimizer", module._optimizer)
+    lists = hasattr(updater, "optimizer") and optimizer.whole_lists
+    # If it raises, nothing changes.
+    with _rolled_back_on_error(arrays), optimizer._uncounted_on_error():
         for call in calls:
-            if module._update_on_kvstore and not getattr(updater, "_runs_lists", False):
+            if module._update_on_kvstore and not lists:
                 for parameter in zip(*call, strict=True):  # as a store calls it, by key
                     updater(*parameter)
             else:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import inspect
 import math
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -89,6 +91,12 @@ class UpdateCounts:
         counts = self.present()
         for i in indices:
             counts[i] -= 1
+
+    def copy(self) -> UpdateCounts:
+        """The counts as they are now."""
+        made = copy.copy(self)
+        made._all = {device: dict(counts) for device, counts in self._all.items()}
+        return made
 
     def present(self) -> dict[Any, int]:
         """The counts of the current device; mutable."""
@@ -270,11 +278,6 @@ class Optimizer:
         """Whether ``update`` accepts lists of any length and runs them as one program."""
         return False
 
-    @property
-    def _counts_calls(self) -> bool:
-        """Whether lists are updated by the calls of MXNet, which a user's schedule counts."""
-        return False
-
     def plain_state(self, state: Any) -> Any:
         """The state as arrays, lists, tuples and dicts, for saving."""
         return state
@@ -319,6 +322,16 @@ class Optimizer:
         """Take back an update that is not made, as its schedule raised; ``before``: its count."""
         self._counts.remove(indices)
         self.num_update = before
+
+    @contextlib.contextmanager
+    def _uncounted_on_error(self) -> Iterator[None]:
+        """A block that leaves the counts as they were if it raises."""
+        counts, num_update = self._counts.copy(), self.num_update
+        try:
+            yield
+        except BaseException:
+            self._counts, self.num_update = counts, num_update
+            raise
 
     # ── Rates ───────────────────────────────────────────────────────────────────────────────
 

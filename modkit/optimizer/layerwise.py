@@ -196,8 +196,7 @@ class LARS(RuleOptimizer):
         return name.endswith("_weight")
 
     def _adjust(self, columns: dict[str, Any], indices: Sequence[Any]) -> None:
-        rate = self._rate() if columns["rate"] is None else np.ravel(columns["rate"])[0]
-        columns["adapt"], columns["correction"] = self._adapted(indices), self._correction(rate)
+        columns["adapt"], columns["correction"] = self._adapted(indices), self._correction()
 
     def _adapted(self, indices: Sequence[Any]) -> np.ndarray:
         """1 for the parameters with a scaled rate, else 0; cached until names change."""
@@ -209,11 +208,16 @@ class LARS(RuleOptimizer):
         self._derived["adapted"] = (indices, dict(self.idx2name), adapted)
         return adapted
 
-    def _correction(self, lr: float) -> float:
-        """The current rate divided by the rate of the step before."""
+    def _rate(self) -> float:
+        """See `Optimizer._rate`; notes the first rate of a step."""
+        lr = super()._rate()
         if self.num_update != self._cur_update:
             self._cur_update = self.num_update
             self.last_lr, self.cur_lr = lr if self.cur_lr is None else self.cur_lr, lr
+        return lr
+
+    def _correction(self) -> float:
+        """The current rate divided by the rate of the step before."""
         if not self.momentum_correction or not self.last_lr:
             return 1.0
         return (self.cur_lr or 0.0) / self.last_lr

@@ -133,19 +133,12 @@ class LBSGD(RuleOptimizer):
             return float(self.batch_scale)
         return 1.0 + (self.batch_scale - 1) * (count / last) ** curves[self.warmup_strategy]
 
-    def hyper(
-        self, indices: Sequence[Any], calls: Sequence[Sequence[int]] | None = None
-    ) -> np.ndarray:
+    def hyper(self, indices: Sequence[Any]) -> np.ndarray:
         """As in `RuleOptimizer`; as in MXNet, a rate is that before its parameter is counted."""
-        counted, before = [], self.num_update
         table = np.empty((len(indices), len(self._columns)), np.float32)
-        try:
+        with self._uncounted_on_error():
             for row, index in zip(table, indices, strict=True):
                 rate = self._get_lr(index) * self.lbmult
                 self._update_count(index)
-                counted.append(index)
                 row[:] = rate, self._get_wd(index), self.rescale_grad
-        except BaseException:  # a schedule that raises: no update is made
-            self._uncount(counted, before)
-            raise
         return table

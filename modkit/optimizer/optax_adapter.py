@@ -182,7 +182,7 @@ class OptaxOptimizer(Optimizer):
         newest = self._newest if self._newest in names else names[0]
         return OptaxTreeRule(self.transform, tuple(names), newest)
 
-    def hyper(self, indices: Sequence[Any], calls: Any = None) -> np.ndarray:
+    def hyper(self, indices: Sequence[Any]) -> np.ndarray:
         """Count one update of each parameter; factors of updates and gradients, (n, 2)."""
         indices, before = tuple(indices), self.num_update
         self._update_count(indices)

@@ -163,15 +163,13 @@ class SGLD(RuleOptimizer):
         kwargs: see `Optimizer`.
     """
 
-    def hyper(
-        self, indices: Sequence[Any], calls: Sequence[Sequence[int]] | None = None
-    ) -> np.ndarray:
+    def hyper(self, indices: Sequence[Any]) -> np.ndarray:
         """See `RuleOptimizer.hyper`.
 
         Raises:
             ParameterError: a rate is negative, which is no variance.
         """
-        table = super().hyper(indices, calls)
+        table = super().hyper(indices)
         if (table[:, 0] < 0).any():
             raise ParameterError(
                 f"SGLD: learning rate: got {table[:, 0].min()}, expected one from 0: it is the "

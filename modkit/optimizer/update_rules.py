@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from types import NoneType
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -22,6 +23,7 @@ from modkit.ops.sparse_values import Rows, padded_size
 from modkit.ops.stype import ROWS
 from modkit.ops.update import formulas
 from modkit.optimizer.base import LOW, Optimizer
+from modkit.optimizer.calls import Indices
 from modkit.optimizer.eager_update import update_arrays, update_rows
 from modkit.signals import DeferredSignals
 
@@ -377,82 +379,60 @@ class RuleOptimizer(Optimizer):
             latest = self._derived["tree_rule"] = settings, TreeRule(*settings)
         return latest[1]
 
-    def hyper(
-        self, indices: Sequence[Any], calls: Sequence[Sequence[int]] | None = None
-    ) -> np.ndarray:
+    def hyper(self, indices: Sequence[Any]) -> np.ndarray:
         """Count one update of each parameter and compute its hyper-parameters.
 
         Args:
-            indices: the parameters.
-            calls: their positions by the update call of MXNet; ``None``: they are one call.
+            indices: the parameters; `Indices` are counted in the calls that MXNet makes for them,
+                where a user's schedule or methods can see these.
 
         Returns:
             (number of parameters, number of columns), float32.
         """
+        if shows_calls(type(self), type(self.lr_scheduler)):
+            with self._uncounted_on_error():
+                return self._table(indices, *self._by_calls(indices))
         indices, before = tuple(indices), self.num_update
-        own = _own_methods(type(self))
-        at_once = self.lists_rates or not own.counts
-        for each in (indices,) if at_once else indices:
-            self._update_count(each)
+        self._update_count(indices)
         latest = self._derived.get("table")
         try:
             multipliers = self._multipliers(indices)
-            scheduled = own.constant and self.lr_scheduler is not None
-            rate = self._scheduled(indices, calls, before) if scheduled else None
+            constant = _own_methods(type(self)).constant
+            rate = None if constant and self.lr_scheduler is None else self._rate()
             settings = self.lr if rate is None else rate, self.wd, self.rescale_grad
             if latest is not None and latest[0] is multipliers and latest[1] == settings:
                 return latest[2]
-            if rate is None and own.rates is None:
-                rate = self._scheduled(indices, calls, before)
-            table = self._table(own, indices, rate, *multipliers)
+            rate = self._rate() if rate is None else rate
+            table = self._table(indices, rate * multipliers[0], self.wd * multipliers[1])
         except BaseException:  # a schedule that raises: no update is made
             self._uncount(indices, before)
             raise
-        if own.constant:
+        if constant:
             table.flags.writeable = False
             self._derived["table"] = multipliers, settings, table
         return table
 
-    def _scheduled(self, indices: Any, calls: Any, num_update: int) -> Any:
-        """The rate, or a tuple with that of each parameter by a user's schedule.
-
-        That is called once for each parameter, or call if ``lists_rates``, at the number of updates
-        that it has then in MXNet.
-
-        Args:
-            indices: see `hyper`.
-            calls: see `hyper`.
-            num_update: that before these updates.
-        """
-        if "lr" not in self._columns:
-            return 0.0
-        if self.lr_scheduler is None or is_pure(self.lr_scheduler):
-            return self._rate()
-        counts = self._counts.of(indices).astype(np.int64).tolist()
-        calls = [range(len(indices))] if calls is None else calls
-        rates, own_count = [0.0] * len(indices), _own_methods(type(self)).counts
+    def _by_calls(self, indices: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+        """Rates and decays, with the calls of schedule and methods that MXNet makes, and counts."""
+        own, (lr_mult, wd_mult) = _own_methods(type(self)), self._multipliers(tuple(indices))
+        rates, decays = np.zeros(len(indices)), self.wd * wd_mult
+        calls = indices.calls if isinstance(indices, Indices) else [range(len(indices))]
         for call in calls if self.lists_rates else [[at] for some in calls for at in some]:
-            for at in call:
-                num_update = max(num_update, counts[at])
-            if not own_count:
-                self.num_update = num_update
-            rate = self._rate()
-            for at in call:
-                rates[at] = rate
-        return tuple(rates)
+            at = list(call)
+            counted = tuple(indices[i] for i in at) if self.lists_rates else indices[at[0]]
+            self._update_count(counted)
+            if own.rates is not None:
+                rates[at] = getattr(self, own.rates)(counted)
+            elif "lr" in self._columns:
+                rates[at] = self._rate() * lr_mult[at]
+            if own.decays is not None:
+                decays[at] = getattr(self, own.decays)(counted)
+        return rates, decays
 
-    def _table(
-        self, own: _OwnMethods, indices: Any, rate: Any, lr_mult: Any, wd_mult: Any
-    ) -> np.ndarray:
-        if own.rates is None:
-            rates = np.asarray(rate) * lr_mult
-        else:
-            rates = self._own_values(own.rates, indices)
-        decays = self.wd * wd_mult
-        if own.decays is not None:
-            decays = self._own_values(own.decays, indices)
+    def _table(self, indices: Sequence[Any], rates: Any, decays: Any) -> np.ndarray:
+        indices = tuple(indices)
         found = {
-            "lr": rates, "rate": rate, "wd": decays, "rescale_grad": self.rescale_grad,
+            "lr": rates, "wd": decays, "rescale_grad": self.rescale_grad,
             "t": self._counts.of(indices),
         }  # fmt: skip
         self._adjust(found, indices)
@@ -461,17 +441,8 @@ class RuleOptimizer(Optimizer):
             row[:] = found[name]
         return table
 
-    def _own_values(self, name: str, indices: tuple[Any, ...]) -> np.ndarray:
-        """Rates or decays by a subclass's method."""
-        own = getattr(self, name)
-        return np.array(own(indices) if self.lists_rates else [own(i) for i in indices], np.float64)
-
     def _adjust(self, columns: dict[str, Any], indices: Sequence[Any]) -> None:
-        """Change or add columns of ``hyper``, by name; scalars broadcast.
-
-        Beside the columns there are ``t``, the counts, and ``rate``, the rate before multipliers,
-        as `_scheduled` gives it; ``None`` where a subclass computes the rates.
-        """
+        """Change or add columns of ``hyper``, by name; scalars broadcast. ``t``: the counts."""
 
     def create_state(self, index: Any, weight: NDArray) -> Any:
         """The initial state of one parameter, in MXNet's structure."""
@@ -515,12 +486,6 @@ class RuleOptimizer(Optimizer):
     def whole_lists(self) -> bool:
         """Whether lists run as one program: unless a subclass overrides the eager update."""
         return _has_builtin_update(type(self)) and type(self).update is RuleOptimizer.update
-
-    @property
-    def _counts_calls(self) -> bool:
-        """See `Optimizer._counts_calls`; not where gradients are clipped by the norm of all."""
-        schedule = self.lr_scheduler
-        return schedule is not None and not is_pure(schedule) and self._clip_norm is None
 
     def fit_state(self, index: Any, weight: NDArray, state: Any) -> Any:
         """A loaded state, which must have the structure and shapes of this optimizer's state.
@@ -568,54 +533,40 @@ class RuleOptimizer(Optimizer):
         """Update parameters device by device; lazy ones with row-sparse gradients by rows."""
         if not isinstance(index, list | tuple):
             index, weight, grad, state = [index], [weight], [grad], [state]
-        elif len(contexts := {w.ctx: None for w in weight}) > 1:
-            if tree.clip_norm is not None:
-                raise NotSupportedError(
-                    "ClipGlobalNorm: the parameters are on several devices, by group2ctx, and "
-                    "each is updated on its own; clip by the optimizer's clip_gradient"
-                )
-            parameters = list(zip(index, weight, grad, state, strict=True))
-            for ctx in contexts:
-                on_ctx = [p for p in parameters if p[1].ctx == ctx]
-                self._update_eagerly(tree, *map(list, zip(*on_ctx, strict=True)))
-            return
-        if not any(ROWS in (w.stype, g.stype) for w, g in zip(weight, grad, strict=True)):
-            self._update_dense(tree, index, weight, grad, state)
-            return
-        dense: dict[TreeRule, list[Any]] = {}
-        for parameter in zip(index, weight, grad, state, strict=True):
-            _, w, g, _ = parameter
-            own = tree.of_rows(w) if w.stype == ROWS else tree
-            if g.stype == ROWS and own.rule.lazy:
-                self._update_rows(own, *parameter)
-            else:
-                dense.setdefault(own, []).append(parameter)
-        for own, some in dense.items():
-            self._update_dense(own, *map(list, zip(*some, strict=True)))
-
-    def _update_dense(self, tree: TreeRule, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        """Update the parameters of one device, by one program; repeated ones after each other."""
         cells = {id(w) if w.stype == ROWS else id(w._cell) for w in weight}
-        if min(len(cells), len(set(index))) < len(index):
+        if min(len(cells), len(set(index))) < len(index):  # repeated ones after each other
             for parameter in zip(index, weight, grad, state, strict=True):
-                self._update_dense(tree, *([each] for each in parameter))
+                self._update_eagerly(tree, *parameter)
             return
+        groups: dict[Any, list[int]] = {}
         for at, (w, g) in enumerate(zip(weight, grad, strict=True)):
             if w.shape != g.shape:
                 raise ShapeError(
                     f"{type(self).__name__}: parameter {self.idx2name.get(index[at], index[at])!r} "
                     f"of shape {w.shape} got a gradient of shape {g.shape}"
                 )
-        update_arrays(tree, weight, grad, state, self.hyper(index))
-
-    def _update_rows(self, tree: TreeRule, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        """Update the rows of a row-sparse gradient, in the weight and its state."""
-        if weight.shape != grad.shape:
-            raise ShapeError(
-                f"{type(self).__name__}: parameter {self.idx2name.get(index, index)!r} of shape "
-                f"{weight.shape} got a gradient of shape {grad.shape}"
+            own = tree.of_rows(w) if w.stype == ROWS else tree
+            by_rows = g.stype == ROWS and own.rule.lazy
+            if by_rows:
+                self._check_rows([index[at]])
+            key = w.ctx, None if own is tree else own, at if by_rows else None
+            groups.setdefault(key, []).append(at)
+        if tree.clip_norm is not None and len({ctx for ctx, *_ in groups}) > 1:
+            raise NotSupportedError(
+                "ClipGlobalNorm: the parameters are on several devices, by group2ctx, and "
+                "each is updated on its own; clip by the optimizer's clip_gradient"
             )
-        self._check_rows([index])
+        hyper = self.hyper(index)
+        for (_, own, by_rows), places in groups.items():
+            w, g, s = ([each[at] for at in places] for each in (weight, grad, state))
+            update = update_arrays if by_rows is None else self._update_rows
+            update(own or tree, w, g, s, hyper[places])
+
+    def _update_rows(
+        self, tree: TreeRule, weights: Any, grads: Any, states: Any, hyper: np.ndarray
+    ) -> None:
+        """Update the rows of a row-sparse gradient, in the weight and its state."""
+        (weight,), (grad,), (state,) = weights, grads, states
         ids = grad._places[0]
         leaves, layout = jax.tree.flatten(state)
         arrays = [weight, *leaves]
@@ -627,7 +578,6 @@ class RuleOptimizer(Optimizer):
         few = [np.pad(rows_at(a, ids), [(0, fill)] + [(0, 0)] * (a.ndim - 1)) for a in arrays]
         change = np.pad(grad._values, [(0, fill)] + [(0, 0)] * (grad.ndim - 1))
         rest = layout.unflatten(few[1:])
-        hyper = self.hyper([index])
         if tree.rule.row_columns:
             master = tree.master(weight, state)
             whole = master._values if master.stype == ROWS else master._cell.host()
@@ -709,6 +659,16 @@ class _OwnMethods(NamedTuple):
     constant: bool
     """Neither these methods nor ``hyper``, its columns or rates are overridden: the table changes
     with settings and the schedule only, and is returned read-only."""
+
+
+@functools.cache
+def shows_calls(klass: type[Optimizer], schedule: type) -> bool:
+    """Whether code of a user's, schedule or methods, can see the calls that MXNet makes."""
+    if not issubclass(klass, RuleOptimizer):
+        return False
+    own = _own_methods(klass)
+    theirs = schedule is not NoneType and not is_pure(schedule)
+    return theirs or own.counts or (own.rates or own.decays) is not None
 
 
 @functools.cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 import jax
@@ -14,6 +13,7 @@ from modkit.errors import FileFormatError
 from modkit.ndarray import NDArray, RowSparseNDArray
 from modkit.ops.stype import DENSE, ROWS
 from modkit.optimizer.base import Optimizer
+from modkit.optimizer.calls import Indices, calls_of
 from modkit.optimizer.states import dump, dumps, loads
 
 
@@ -42,43 +42,29 @@ class Updater:
         """Whether lists of parameters are updated by one call of the optimizer."""
         return self.optimizer.aggregate_num > 0 or self.optimizer.whole_lists
 
-    @property
-    def _runs_lists(self) -> bool:
-        """Whether a list of any parameters is one call of the optimizer, unlike in MXNet."""
-        return self.optimizer.whole_lists and not self.optimizer._counts_calls
-
     def __call__(self, index: Any, grad: Any, weight: Any) -> None:
         """Update a parameter, or each of a list of them."""
         many = isinstance(index, list | tuple)
-        indices = [py_str(i) for i in (index if many else [index])]
+        indices: Any = [py_str(i) for i in (index if many else [index])]
         grads, weights = (grad, weight) if many else ([grad], [weight])
         states = [self.ensure_state(i, w) for i, w in zip(indices, weights, strict=True)]
-        update = self.optimizer.update_multi_precision
-        if self._runs_lists:
+        optimizer = self.optimizer
+        update = optimizer.update_multi_precision
+        if optimizer.whole_lists:
+            if isinstance(index, Indices):
+                indices = index
+            elif many:
+                indices = Indices.divided(indices, weights, optimizer)
             if indices:
-                update(tuple(indices), weights, grads, states)
+                update(indices, weights, grads, states)
             return
         parameters = list(zip(indices, weights, grads, states, strict=True))
-        for call in self._calls(weights):
+        for call in calls_of(weights, optimizer.aggregate_num):
             index, weight, grad, state = zip(*(parameters[at] for at in call), strict=True)
-            if self.optimizer.aggregate_num > 0:
+            if optimizer.aggregate_num > 0:
                 update(index, weight, grad, list(state))
             else:
                 update(*parameters[call[0]])
-
-    def _calls(self, weights: Sequence[NDArray]) -> list[list[int]]:
-        """Positions of the parameters of a list, by the call of the optimizer in MXNet.
-
-        Those of one type together, ``aggregate_num`` at most, or each on its own.
-        """
-        size = self.optimizer.aggregate_num
-        if size <= 0:
-            return [[at] for at in range(len(weights))]
-        calls = []
-        for dtype in dict.fromkeys(w.dtype for w in weights):
-            alike = [at for at, weight in enumerate(weights) if weight.dtype == dtype]
-            calls += [alike[i : i + size] for i in range(0, len(alike), size)]
-        return calls
 
     def ensure_state(self, index: Any, weight: NDArray) -> Any:
         """The state of a parameter; created if missing, moved to the weight's device if loaded."""

@@ -499,6 +499,70 @@ def test_a_subclass_may_change_the_table_of_its_base():
     optimizer = Halved(learning_rate=0.4)
     for _ in range(2):
         assert optimizer.hyper([0])[0, 0] == np.float32(0.2)
+    net = mx.sym.broadcast_add(mx.sym.var("data"), mx.sym.var("a_weight", shape=(1, 2)))
+    module = mx.mod.Module(mx.sym.MakeLoss(net, name="loss"), label_names=[])
+    made = Halved(lr_scheduler=Counting(), rescale_grad=0.5)
+    data = mx.io.NDArrayIter(np.zeros((4, 2), "f"), batch_size=2)
+    one = mx.init.One()
+    module.fit(data, num_epoch=1, optimizer=made, eval_metric=mx.metric.Loss(), initializer=one)
+    module.forward_backward(mx.io.DataBatch([nd.zeros((2, 2))]))
+    module.get_outputs()[0].asnumpy()
+    module.update()
+    assert module.get_params()[0]["a_weight"].asnumpy().tolist() == [[1 - 3 * 0.25] * 2]
+    assert made.lr_scheduler.calls == [1, 2, 3]
+
+
+class Counting(LRScheduler):
+    """A schedule of a user's own, which may raise at a call."""
+
+    def __init__(self, raises_at=None):
+        super().__init__()
+        self.calls, self.raises_at = [], raises_at
+
+    def __call__(self, num_update):
+        self.calls.append(num_update)
+        if len(self.calls) == self.raises_at:
+            raise RuntimeError("of the user")
+        return 0.5
+
+
+class OneByOne(mx.optimizer.Optimizer):
+    """An optimizer of a user's own, which is called for each parameter."""
+
+    def update(self, index, weight, grad, state):
+        self._update_count(index)
+        weight -= self._get_lr(index) * grad
+
+
+@pytest.mark.parametrize("read", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "kvstore", "at"),
+    [(opt.SGD, None, 4), (opt.SGD, "local", 9), (opt.Adam, None, 9), (OneByOne, None, 9)],
+)
+def test_an_update_whose_schedule_raises_in_a_later_call_changes_nothing(kind, kvstore, at, read):
+    net = mx.sym.var("data")
+    for which in "abcdef":
+        net = mx.sym.broadcast_add(net, mx.sym.var(which + "_weight", shape=(1, 2)))
+    module = mx.mod.Module(mx.sym.MakeLoss(net), label_names=[])
+    module.bind([("data", (2, 2))])
+    module.init_params(mx.init.One())
+    made = kind(lr_scheduler=Counting(at), rescale_grad=0.5)
+    module.init_optimizer(kvstore and mx.kv.create(kvstore), made)
+
+    def update():
+        module.forward_backward(mx.io.DataBatch([nd.zeros((2, 2))]))
+        if read:
+            module.get_outputs()[0].asnumpy()
+        module.update()
+        return {n: w.asnumpy().tolist() for n, w in module.get_params()[0].items()}
+
+    before = update()
+    with pytest.raises(RuntimeError, match="of the user"):
+        update()
+    assert {n: w.asnumpy().tolist() for n, w in module.get_params()[0].items()} == before
+    assert made.num_update == 1 and set(made._index_update_count.values()) == {1}
+    update()
+    assert made.num_update == 2 and set(made._index_update_count.values()) == {2}
 
 
 def test_a_schedule_is_called_once_for_several_parameters():
