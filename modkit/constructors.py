@@ -48,9 +48,9 @@ def check_arguments(klass: Class) -> Class:
     """Have the constructor of one of modkit's classes check its arguments before it runs.
 
     A ParameterError that names the class reports names that it does not take, parameters without
-    a value, and values of parameters annotated as numbers that are none. Arrays without axes are
-    read as numbers, and text for the parameters in `_PARSED`. Constructors of other packages stay
-    as they are.
+    a value, and values of parameters annotated as numbers that are none. For these, a NumPy array
+    of one number is that number. Text of a number is parsed for the parameters in `_PARSED`.
+    Constructors of other packages stay as they are.
     """
     init = vars(klass).get("__init__")
     if init is None or not klass.__module__.startswith("modkit."):
@@ -58,13 +58,15 @@ def check_arguments(klass: Class) -> Class:
     every = [*inspect.signature(init).parameters.values()][1:]
     parameters = {p.name: p for p in every if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
     closed = len(parameters) == len(every)
+    places = [(at, p.name) for at, p in enumerate(every) if str(p.annotation) in _NUMBERS]
+    numeric = {key for each in places for key in each}
     required = {name for name, p in parameters.items() if p.default is p.empty}
 
     @functools.wraps(init)
     def checked(self: Any, *args: Any, **kwargs: Any) -> None:
         made = type(self).__name__
-        args = tuple(map(_number_of, args))
-        kwargs = {name: _number_of(value) for name, value in kwargs.items()}
+        args = tuple(number_of(v) if at in numeric else v for at, v in enumerate(args))
+        kwargs = {n: number_of(v) if n in numeric else v for n, v in kwargs.items()}
         given = [*zip(parameters, args, strict=False), *kwargs.items()]
         missing = required.difference(name for name, _ in given)
         for name, value in given:
@@ -105,9 +107,9 @@ _NUMBERS = ("float", "int", "float | None", "int | None")
 """Annotations of parameters that are numbers."""
 
 
-def _number_of(value: Any) -> Any:
-    """A value; of a NumPy array without axes, its number."""
-    return value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
+def number_of(value: Any) -> Any:
+    """A value; of a NumPy array of a single number, that number, which can be hashed."""
+    return value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
 
 
 def is_number(value: Any) -> bool:

@@ -530,7 +530,9 @@ def test_mistakes_come_before_anything_is_compiled(compilations):
 
 def test_numbers_of_numpy_are_numbers():
     for number in (np.float32(0.5), np.array(0.5), np.array([0.5])):
-        assert mx.optimizer.SGD(momentum=number).momentum is number
+        for made in (mx.optimizer.SGD(number, wd=number), mx.optimizer.SGD(momentum=number)):
+            made.rule()  # which is looked up by its numbers
+            assert made.momentum == 0.5
     assert mx.optimizer.RMSProp(clip_weights=None, learning_rate=None).lr == 0.01
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from modkit import registry
-from modkit.constructors import check_arguments, check_keywords
+from modkit.constructors import check_arguments, check_keywords, number_of
 from modkit.errors import (
     ModkitError,
     NameNotFoundError,
@@ -492,6 +492,7 @@ class Optimizer:
 
 def finite(name: str, value: Any) -> Any:
     """``value``; a ParameterError unless it is a finite number."""
+    value = number_of(value)
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
         raise ParameterError(f"optimizer: {name}: got {typed(value)}, expected a finite number")
     return value
@@ -501,8 +502,7 @@ def check_rate(lr: Any, num_update: int | None = None) -> Any:
     """``lr``; a ParameterError unless it is a finite number, or an array of one."""
     if type(lr) is float and -math.inf < lr < math.inf:  # fast path: called at every step
         return lr
-    if isinstance(lr, np.ndarray) and lr.size == 1:
-        lr = lr.item()
+    lr = number_of(lr)
     number = isinstance(lr, numbers.Real) and not isinstance(lr, bool)
     if not number or not math.isfinite(lr):
         when = "" if num_update is None else f" at update {num_update}"
