@@ -39,7 +39,7 @@ def _number(where: str, value: Any) -> Any:
 
 
 def is_pure(kind: type) -> bool:
-    """Whether a class of schedules is of this file: rates depend on the number of updates alone.
+    """Whether a schedule's class is of this module: its rates are functions of ``num_update``.
 
     A user's own may change with each call, so it is called as often as MXNet calls it.
     """

@@ -21,8 +21,8 @@ class NodeByNode(Executor):
     """An executor without a program: `forward` calls the operators, `backward` runs the tape.
 
     It has no outputs before the first `forward`, and new arrays as outputs after each. Random
-    numbers are those of eager calls. A user's operator is made once for each node and shape of
-    its inputs. As in MXNet, `bind` makes it and `simple_bind` does not.
+    numbers are those of eager calls. A user's operator is made once for each node, not in a
+    body, and shape of its inputs. As in MXNet, `bind` makes it and `simple_bind` does not.
     """
 
     def __init__(
@@ -119,6 +119,6 @@ class NodeByNode(Executor):
 
     def _refused(self, what: str) -> NotSupportedError:
         return NotSupportedError(
-            f"{what}: got a graph with sizes that depend on values (contrib.boolean_mask), "
-            "expected one whose sizes follow from those of its arguments"
+            f"{what}: got a graph with sizes that depend on values (contrib.boolean_mask, "
+            "branches of contrib.cond), expected one whose sizes follow from those of its arguments"
         )

@@ -175,11 +175,11 @@ class DetRandomCropAug(DetAugmenter):
         area = self.area_range[0], min(self.area_range[1], 1.0)
         for _ in range(self.max_attempts if self.enabled else 0):
             h, w = _drawn(self.aspect_ratio_range, area, height, width, inside=True)
-            if not (0 < h <= height and 0 < w <= width) or h * w < 2:
-                continue
-            if not area[0] <= h * w / (height * width) <= area[1]:
+            if h > height or w > width or not area[0] <= h * w / (height * width) <= area[1]:
                 continue
             top, left = random.randint(0, height - h), random.randint(0, width - w)
+            if h * w < 2:  # after the draws, as in MXNet
+                continue
             region = left / width, top / height, w / width, h / height
             kept = self._kept(label, region)
             if kept is not None:

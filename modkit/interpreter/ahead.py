@@ -20,7 +20,7 @@ FEWEST_KEYS = 8
 _MOST_KEYS = 64
 """Limits of the number of keys whose values are computed at once."""
 _IN_CACHE = 1 << 13
-"""Elements of the largest value of all these keys, between the limits: they stay in the cache."""
+"""Number of keys times elements of the largest value, between the limits: it stays in the cache."""
 _NEAR = 4
 """Draws of the stream between two calls whose keys count as successive."""
 

@@ -112,7 +112,7 @@ class ImageAugmentation:
         scale = draws.uniform(given["min_random_scale"], given["max_random_scale"])
         aspect = self._aspect(draws)
         tall = 2 * scale / (1 + aspect)
-        sizes = np.float32(scale) * np.float32(image.shape[:2])  # in float32 29 % of 100 are 29
+        sizes = np.float32(scale) * np.float32(image.shape[:2])  # 0.29 * 100 is 28.99… in float64
         height, width = np.clip(sizes, given["min_img_size"], given["max_img_size"])
         c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
         size_change = np.diag([tall, aspect * tall])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 from jax import lax
 
+from modkit.errors import DTypeError, ShapeError
 from modkit.interpreter.tracing import is_for_numpy
+from modkit.ops.registry import dtype_name
 
 
 def _kept(loop: Callable[..., Any]) -> Callable[..., Any]:
@@ -27,3 +29,19 @@ fori_loop = _kept(lax.fori_loop)
 map_rows = _kept(lax.map)
 scan = _kept(lax.scan)
 while_loop = _kept(lax.while_loop)
+
+
+def require_alike(what: str, old: Sequence[Any], new: Sequence[Any]) -> tuple[Any, ...]:
+    """``new``, the arrays of a step, if they have the shapes and types of ``old``.
+
+    Raises:
+        ShapeError: another shape.
+        DTypeError: another element type.
+    """
+    for i, (a, b) in enumerate(zip(old, new, strict=True)):
+        if a.shape != b.shape:
+            raise ShapeError(f"{what} {i}: got shape {b.shape}, expected {a.shape}")
+        if a.dtype != b.dtype:
+            got, expected = dtype_name(b.dtype), dtype_name(a.dtype)
+            raise DTypeError(f"{what} {i}: got {got}, expected {expected}; cast it in the body")
+    return tuple(new)

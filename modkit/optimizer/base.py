@@ -98,6 +98,13 @@ class UpdateCounts:
         made._all = {device: dict(counts) for device, counts in self._all.items()}
         return made
 
+    def restore(self, before: UpdateCounts) -> None:
+        """Go back to a copy; the mutable dictionaries stay the same objects."""
+        for device, counts in self._all.items():
+            counts.clear()
+            counts.update(before._all.get(device, {}))
+        self._device, self._block, self._steps = before._device, before._block, before._steps
+
     def present(self) -> dict[Any, int]:
         """The counts of the current device; mutable."""
         self._fold()
@@ -330,7 +337,8 @@ class Optimizer:
         try:
             yield
         except BaseException:
-            self._counts, self.num_update = counts, num_update
+            self._counts.restore(counts)
+            self.num_update = num_update
             raise
 
     # ── Rates ───────────────────────────────────────────────────────────────────────────────

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -215,6 +216,17 @@ class LARS(RuleOptimizer):
             self._cur_update = self.num_update
             self.last_lr, self.cur_lr = lr if self.cur_lr is None else self.cur_lr, lr
         return lr
+
+    @contextlib.contextmanager
+    def _uncounted_on_error(self) -> Iterator[None]:
+        """See `Optimizer._uncounted_on_error`; the noted rates are those from before, too."""
+        noted = self._cur_update, self.last_lr, self.cur_lr
+        try:
+            with super()._uncounted_on_error():
+                yield
+        except BaseException:
+            self._cur_update, self.last_lr, self.cur_lr = noted
+            raise
 
     def _correction(self) -> float:
         """The current rate divided by the rate of the step before."""

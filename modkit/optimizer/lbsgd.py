@@ -138,7 +138,6 @@ class LBSGD(RuleOptimizer):
         table = np.empty((len(indices), len(self._columns)), np.float32)
         with self._uncounted_on_error():
             for row, index in zip(table, indices, strict=True):
-                rate = self._get_lr(index) * self.lbmult
+                row[:] = self._get_lr(index) * self.lbmult, self._get_wd(index), self.rescale_grad
                 self._update_count(index)
-                row[:] = rate, self._get_wd(index), self.rescale_grad
         return table

@@ -413,7 +413,7 @@ class RuleOptimizer(Optimizer):
         return table
 
     def _by_calls(self, indices: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-        """Rates and decays, with the calls of schedule and methods that MXNet makes, and counts."""
+        """Count updates and compute rates and decays, as each call of MXNet does."""
         own, (lr_mult, wd_mult) = _own_methods(type(self)), self._multipliers(tuple(indices))
         rates, decays = np.zeros(len(indices)), self.wd * wd_mult
         calls = indices.calls if isinstance(indices, Indices) else [range(len(indices))]
@@ -421,7 +421,7 @@ class RuleOptimizer(Optimizer):
             at = list(call)
             counted = tuple(indices[i] for i in at) if self.lists_rates else indices[at[0]]
             self._update_count(counted)
-            if own.rates is not None:
+            if own.rates is not None and "lr" in self._columns:
                 rates[at] = getattr(self, own.rates)(counted)
             elif "lr" in self._columns:
                 rates[at] = self._rate() * lr_mult[at]
@@ -663,7 +663,7 @@ class _OwnMethods(NamedTuple):
 
 @functools.cache
 def shows_calls(klass: type[Optimizer], schedule: type) -> bool:
-    """Whether code of a user's, schedule or methods, can see the calls that MXNet makes."""
+    """Whether a user's code (a schedule, overridden methods) runs in each update call."""
     if not issubclass(klass, RuleOptimizer):
         return False
     own = _own_methods(klass)

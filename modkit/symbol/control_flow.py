@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from modkit.errors import DTypeError, ParameterError, ShapeError
+from modkit.errors import ParameterError, ShapeError
 from modkit.ops import dtype_inference, loops
 from modkit.ops.partial_shapes import Rule, Sizes, common, merge
 from modkit.ops.registry import Attrs, Op, OpFields, Size, numbered, op
@@ -311,7 +311,9 @@ class Foreach(ControlFlow):
             (states, kept), (number, now) = carried, given
             changed = {**dict(enumerate(now)), **dict(zip(body.states, states, strict=True))}
             made, kept = body.run(changed, kept, _step_key(key, number))
-            return (_checked("_foreach: new state", states, made[outputs:]), kept), made[:outputs]
+            return (loops.require_alike("_foreach: new state", states, made[outputs:]), kept), made[
+                :outputs
+            ]
 
         start = tuple(body.arrays[i] for i in body.states), kept
         numbers = jnp.arange(len(rows[0]), dtype=jnp.uint32)
@@ -360,7 +362,7 @@ class WhileLoop(ControlFlow):
             made, kept = body.run(dict(zip(body.states, states, strict=True)), kept, key)
             return (
                 made[:outputs],
-                _checked("_while_loop: new loop variable", states, made[outputs:]),
+                loops.require_alike("_while_loop: new loop variable", states, made[outputs:]),
                 kept,
             )
 
@@ -422,7 +424,7 @@ class Cond(ControlFlow):
             return lambda kept: body.run({}, kept, key)
 
         then, other = map(branch, branches)
-        _checked(
+        loops.require_alike(
             "_cond: output of the second branch",
             *(jax.eval_shape(each, kept)[0] for each in (then, other)),
         )
@@ -455,21 +457,6 @@ def _check_heads(attrs: Attrs, body: Graph, expected: int) -> None:
 
 def _step_key(key: Any, number: Any) -> Any:
     return None if key is None else jax.random.fold_in(key, number)
-
-
-def _checked(what: str, old: Sequence[jax.Array], new: Sequence[jax.Array]) -> tuple[Any, ...]:
-    """``new``, if it has the shapes and types of ``old``.
-
-    Raises:
-        ShapeError: another shape.
-        DTypeError: another element type.
-    """
-    for i, (a, b) in enumerate(zip(old, new, strict=True)):
-        if a.shape != b.shape:
-            raise ShapeError(f"{what} {i}: got shape {b.shape}, expected {a.shape}")
-        if a.dtype != b.dtype:
-            raise DTypeError(f"{what} {i}: got {b.dtype}, expected {a.dtype}; cast it in the body")
-    return tuple(new)
 
 
 def _as_bool(value: jax.Array) -> jax.Array:

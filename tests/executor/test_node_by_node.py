@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError
+from modkit.errors import DTypeError, NotReadyError, NotSupportedError, ParameterError, ShapeError
 
 data, mask, label = (mx.sym.Variable(n) for n in ("data", "mask", "label"))
 rows = mx.sym.contrib.boolean_mask(data, mask, name="rows")
@@ -332,3 +332,22 @@ def test_sizes_in_bodies_are_refused_where_they_are_needed_first():
     )
     with pytest.raises(ShapeError, match=r"node '_foreach\d+': .*got shape \(3,\)"):
         rows_of_each.eval(mx.cpu(), x=mx.nd.array(X))
+
+
+def test_loops_check_rows_and_states():
+    x, z, s = (mx.sym.Variable(n) for n in ("x", "z", "s"))
+    chosen = mx.sym.contrib.boolean_mask(x, mask)
+
+    def forward(made):
+        arrays = {"x": mx.nd.array(VALUES), "z": mx.nd.ones((3, 2)), "s": mx.nd.ones((2, 2)),
+                  "mask": mx.nd.array([1, 0, 1, 0])}  # fmt: skip
+        made.bind(mx.cpu(), {n: arrays[n] for n in made.list_arguments()}).forward()
+
+    pairs, _ = mx.sym.contrib.foreach(lambda rows, old: (rows[0] + rows[1], old), [chosen, z], [])
+    with pytest.raises(ShapeError, match=r"got \[2, 3\] rows, expected 2 in each"):
+        forward(pairs)
+    _, halved = mx.sym.contrib.foreach(
+        lambda row, old: (row, mx.sym.cast(old, "float16")), chosen, s
+    )
+    with pytest.raises(DTypeError, match=r"new state 0: got float16, expected float32"):
+        forward(halved)

@@ -537,8 +537,11 @@ class OneByOne(mx.optimizer.Optimizer):
 @pytest.mark.parametrize("read", [False, True])
 @pytest.mark.parametrize(
     ("kind", "kvstore", "at"),
-    [(opt.SGD, None, 4), (opt.SGD, "local", 9), (opt.Adam, None, 9), (OneByOne, None, 9)],
-)
+    [
+        (opt.SGD, None, 4), (opt.SGD, "local", 9), (opt.Adam, None, 9), (OneByOne, None, 9),
+        (opt.LARS, None, 4),
+    ],
+)  # fmt: skip
 def test_an_update_whose_schedule_raises_in_a_later_call_changes_nothing(kind, kvstore, at, read):
     net = mx.sym.var("data")
     for which in "abcdef":
@@ -557,10 +560,13 @@ def test_an_update_whose_schedule_raises_in_a_later_call_changes_nothing(kind, k
         return {n: w.asnumpy().tolist() for n, w in module.get_params()[0].items()}
 
     before = update()
+    counts, noted = made._index_update_count, getattr(made, "_cur_update", None)
     with pytest.raises(RuntimeError, match="of the user"):
         update()
     assert {n: w.asnumpy().tolist() for n, w in module.get_params()[0].items()} == before
-    assert made.num_update == 1 and set(made._index_update_count.values()) == {1}
+    assert made.num_update == 1 and set(counts.values()) == {1}
+    assert made._index_update_count is counts
+    assert getattr(made, "_cur_update", None) == noted
     update()
     assert made.num_update == 2 and set(made._index_update_count.values()) == {2}
 
