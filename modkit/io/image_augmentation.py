@@ -112,8 +112,9 @@ class ImageAugmentation:
         scale = draws.uniform(given["min_random_scale"], given["max_random_scale"])
         aspect = self._aspect(draws)
         tall = 2 * scale / (1 + aspect)
-        sizes = np.float32(scale) * np.float32(image.shape[:2])  # 0.29 * 100 is 28.99… in float64
-        height, width = np.clip(sizes, given["min_img_size"], given["max_img_size"])
+        # Edges are float32: 0.29 * 100 is 29, and 28.99… in float64.
+        edges = np.array(image.shape[:2], np.float32) * np.float32(scale)
+        height, width = edges.clip(given["min_img_size"], given["max_img_size"]).tolist()
         c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
         size_change = np.diag([tall, aspect * tall])
         matrix = np.array([[1, shear], [0, 1]]) @ size_change @ np.array([[c, s], [-s, c]])
