@@ -58,25 +58,26 @@ def check_arguments(klass: Class) -> Class:
     every = [*inspect.signature(init).parameters.values()][1:]
     parameters = {p.name: p for p in every if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
     closed = len(parameters) == len(every)
-    places = [(at, p.name) for at, p in enumerate(every) if str(p.annotation) in _NUMBERS]
-    numeric = {key for each in places for key in each}
+    annotations = {n: str(p.annotation) for n, p in parameters.items()}
+    kinds = {n: each for n, each in annotations.items() if each in _NUMBERS}
+    places = {at for at, p in enumerate(every) if p.name in kinds and p.kind != p.KEYWORD_ONLY}
     required = {name for name, p in parameters.items() if p.default is p.empty}
 
     @functools.wraps(init)
     def checked(self: Any, *args: Any, **kwargs: Any) -> None:
         made = type(self).__name__
-        args = tuple(number_of(v) if at in numeric else v for at, v in enumerate(args))
-        kwargs = {n: number_of(v) if n in numeric else v for n, v in kwargs.items()}
+        args = tuple(number_of(v) if at in places else v for at, v in enumerate(args))
+        kwargs = {n: number_of(v) if n in kinds else v for n, v in kwargs.items()}
         given = [*zip(parameters, args, strict=False), *kwargs.items()]
         missing = required.difference(name for name, _ in given)
         for name, value in given:
             if name not in parameters and (closed or nearest(name, missing)):
                 raise not_taken(made, name, parameters)
-            kind = str(parameters[name].annotation) if name in parameters else ""
             if name in kwargs and name in _PARSED and isinstance(value, str):
                 with contextlib.suppress(ValueError):
                     kwargs[name] = value = float(value)
-            if kind in _NUMBERS and not (is_number(value) or (value is None and "None" in kind)):
+            optional = value is None and "None" in kinds.get(name, "")
+            if name in kinds and not (is_number(value) or optional):
                 raise ParameterError(f"{made}: {name}: got {typed(value)}, expected a number")
         if lacking := [name for name in parameters if name in missing]:
             raise ParameterError(

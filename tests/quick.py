@@ -1,4 +1,4 @@
-"""What ``make quick`` and ``make test`` leave out, beside tests that are marked where they stand.
+"""Tests that ``make quick`` and ``make test`` leave out, beside those marked where they stand.
 
 The quick part takes a row of each operator, optimizer, metric, iterator and reader, which
 `tests/test_quick.py` checks; the rest of the tables, processes and long trainings are left to

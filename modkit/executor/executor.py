@@ -53,11 +53,8 @@ class Executor:
         bound: Bound,
         group2ctx: Mapping[str, Context] | None = None,
     ):
-        self._symbol, self._ctx, self._group2ctx = symbol, ctx, group2ctx
-        self._grad_req = dict(grad_req)
-        self.arg_dict, self.aux_dict = args, aux
-        self.grad_dict = dict(grads)
-        self._argument_names = list(args)
+        self._hold(symbol, ctx, args, grads, aux, grad_req)
+        self._group2ctx, self._merges = group2ctx, common_expressions.is_on()
         self._bound, self._lent = bound, bound.lent()
         graph = symbol.graph
         contexts = contexts_of(graph, ctx, group2ctx)
@@ -68,8 +65,20 @@ class Executor:
         ]
         self._monitor: MonitorCallback | None = None
         self._monitor_all = False
-        self._has_grads = True
-        self._merges = common_expressions.is_on()
+
+    def _hold(
+        self,
+        symbol: Symbol,
+        ctx: Context,
+        args: Handles,
+        grads: Mapping[str, NDArray | None],
+        aux: Handles,
+        grad_req: Mapping[str, str],
+    ) -> None:
+        """Set the graph and its arrays."""
+        self._symbol, self._ctx, self._grad_req = symbol, ctx, dict(grad_req)
+        self.arg_dict, self.aux_dict, self.grad_dict = args, aux, dict(grads)
+        self._argument_names, self._has_grads = list(args), True
 
     # ── What is bound ───────────────────────────────────────────────────────────────────────
 

@@ -34,9 +34,7 @@ class NodeByNode(Executor):
         aux: Handles,
         grad_req: Mapping[str, str],
     ):
-        self._symbol, self._ctx, self._grad_req = symbol, ctx, dict(grad_req)
-        self.arg_dict, self.aux_dict, self.grad_dict = args, aux, dict(grads)
-        self._argument_names, self._has_grads = list(args), True
+        self._hold(symbol, ctx, args, grads, aux, grad_req)
         self._lowered = lower(symbol)
         self._call = CachedOp(self._lowered)
         self._wanted = {n: g for n, g in grads.items() if g is not None and grad_req[n] != "null"}

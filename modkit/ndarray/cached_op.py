@@ -14,7 +14,7 @@ from modkit.ndarray.contrib_functions import boolean_mask
 from modkit.ndarray.control_flow import cond, foreach, while_loop
 from modkit.ndarray.custom import Custom, run_custom
 from modkit.ndarray.ndarray import NDArray, _apply, new
-from modkit.ops.loops import require_alike
+from modkit.ops.loops import require_alike, require_rows
 from modkit.ops.partial_shapes import known_sizes, plain_sizes
 from modkit.ops.registry import dtype_name
 
@@ -89,9 +89,7 @@ def _looped(node: Any, inputs: Sequence[NDArray]) -> list[NDArray]:
         )
     elif len(inputs[0]):
         rows = inputs[: len(node.params["in_data_locs"])]
-        counts = [len(each) for each in rows]
-        if len({*counts}) > 1:
-            raise ShapeError(f"data: got {counts} rows, expected {counts[0]} in each")
+        require_rows("data", rows)
         made, states = foreach(lambda now, old: step(dict(enumerate(now)), old), rows, states)
     else:
         made = []

@@ -31,6 +31,13 @@ scan = _kept(lax.scan)
 while_loop = _kept(lax.while_loop)
 
 
+def require_rows(what: str, arrays: Sequence[Any]) -> None:
+    """Raise ShapeError unless the arrays of a loop have as many rows each."""
+    counts = [len(x) for x in arrays]
+    if len(set(counts)) > 1:
+        raise ShapeError(f"{what}: got {counts} rows, expected {counts[0]} in each")
+
+
 def require_alike(what: str, old: Sequence[Any], new: Sequence[Any]) -> tuple[Any, ...]:
     """``new``, the arrays of a step, if they have the shapes and types of ``old``.
 

@@ -1,4 +1,4 @@
-"""Storage types of results: operators that keep csr and row-sparse arrays sparse.
+"""Storage types of results and gradients: operators that keep csr and row-sparse arrays sparse.
 
 The rules are those of MXNet 1.9.1. An operator without a rule gives dense arrays.
 """
@@ -98,6 +98,18 @@ ALIKE = ("elemwise_add", "elemwise_sub", "_grad_add", "_maximum", "_minimum", "_
 
 SPARSE_FROM_DENSE = ("cast_storage", "dot", "_sparse_retain")
 """Operators whose results may be sparse though all inputs are dense."""
+
+GRADIENTS_AS_RESULTS = frozenset({
+    "_contrib_gradientmultiplier", "_contrib_round_ste", "_contrib_sign_ste", "_copy",
+    "_div_scalar", "_mul_scalar", "abs", "add_n", "elemwise_add", "elemwise_sub", "negative",
+    "_square_sum", "relu", "sign", "square",
+})  # fmt: skip
+"""Operators whose inputs' gradients are stored as that of the result is."""
+
+GRADIENTS_OF_ZEROS = frozenset({
+    "BlockGrad", "ceil", "fix", "floor", "ones_like", "rint", "round", "trunc", "zeros_like",
+})  # fmt: skip
+"""Operators whose inputs have a gradient of zeros, which is stored as the input is."""
 
 _RULES: dict[str, StypeRule] = {
     "clip": lambda stypes, attrs: stypes[0] if attrs["a_min"] <= 0 <= attrs["a_max"] else DENSE,

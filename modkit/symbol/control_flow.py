@@ -303,17 +303,14 @@ class Foreach(ControlFlow):
         count, outputs = len(attrs["in_data_locs"]), attrs["num_out_data"]
         rows = [body.arrays[i] for i in range(count)]
         rows = [x.reshape(-1, 1) if x.ndim == 1 else x for x in rows]
-        counts = [len(x) for x in rows]
-        if len(set(counts)) > 1:
-            raise ShapeError(f"_foreach: data: got {counts} rows, expected {counts[0]} in each")
+        loops.require_rows("_foreach: data", rows)
 
         def step(carried: Any, given: Any) -> Any:
             (states, kept), (number, now) = carried, given
             changed = {**dict(enumerate(now)), **dict(zip(body.states, states, strict=True))}
             made, kept = body.run(changed, kept, _step_key(key, number))
-            return (loops.require_alike("_foreach: new state", states, made[outputs:]), kept), made[
-                :outputs
-            ]
+            states = loops.require_alike("_foreach: new state", states, made[outputs:])
+            return (states, kept), made[:outputs]
 
         start = tuple(body.arrays[i] for i in body.states), kept
         numbers = jnp.arange(len(rows[0]), dtype=jnp.uint32)
@@ -360,11 +357,8 @@ class WhileLoop(ControlFlow):
         @jax.jit  # so that it is traced once, for its shapes and for the branch
         def go(states: Any, kept: Places, key: Any) -> Any:
             made, kept = body.run(dict(zip(body.states, states, strict=True)), kept, key)
-            return (
-                made[:outputs],
-                loops.require_alike("_while_loop: new loop variable", states, made[outputs:]),
-                kept,
-            )
+            states = loops.require_alike("_while_loop: new loop variable", states, made[outputs:])
+            return made[:outputs], states, kept
 
         def step(carried: Any, number: Any) -> Any:
             active, states, kept = carried

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from modkit.ops.stype import CSR, DENSE, ROWS, SPARSE_FROM_DENSE, UNDEFINED, result
+from modkit.ops.stype import (
+    CSR,
+    DENSE,
+    GRADIENTS_AS_RESULTS,
+    GRADIENTS_OF_ZEROS,
+    ROWS,
+    SPARSE_FROM_DENSE,
+    UNDEFINED,
+    result,
+)
 from modkit.symbol.graph import Graph, Node
 
 STORAGE_CODES = {UNDEFINED: -1, DENSE: 0, ROWS: 1, CSR: 2}
@@ -46,18 +55,6 @@ def storage_of_outputs(graph: Graph, given: Mapping[str, str]) -> list[str]:
     return [_known(found[id(head.node)], head.output) for head in graph.heads]
 
 
-_CARRIES = frozenset({
-    "_contrib_gradientmultiplier", "_contrib_round_ste", "_contrib_sign_ste", "_copy",
-    "_div_scalar", "_mul_scalar", "abs", "add_n", "elemwise_add", "elemwise_sub", "negative",
-    "_square_sum", "relu", "sign", "square",
-})  # fmt: skip
-"""Operators whose inputs' gradients are stored as that of the output is."""
-_ZEROS = frozenset({
-    "BlockGrad", "ceil", "fix", "floor", "ones_like", "rint", "round", "trunc", "zeros_like",
-})  # fmt: skip
-"""Operators whose inputs have a gradient of zeros, which is stored as they are."""
-
-
 def storage_of_gradients(graph: Graph, given: Mapping[str, str]) -> dict[str, str]:
     """Storage types of the gradients of variables through these operators alone, by name.
 
@@ -78,7 +75,13 @@ def storage_of_gradients(graph: Graph, given: Mapping[str, str]) -> dict[str, st
         name, after = node.known_op.name, _summed(back.get((id(node), 0), []))
         before = storage_of_inputs(node, found)
         for entry, own in zip(node.inputs, before, strict=True):
-            stype = own if name in _ZEROS else after if name in _CARRIES else DENSE
+            stype = (
+                own
+                if name in GRADIENTS_OF_ZEROS
+                else after
+                if name in GRADIENTS_AS_RESULTS
+                else DENSE
+            )
             back.setdefault((id(entry.node), entry.output), []).append(stype)
     return {n.name: _summed(back.get((id(n), 0), [])) for n in graph.inputs}
 

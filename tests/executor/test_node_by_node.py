@@ -116,7 +116,7 @@ def test_what_needs_the_sizes_first_is_refused():
 def test_outputs_have_names_after_the_first_pass_and_further_heads_are_ignored():
     executor = bound(rows)
     with pytest.raises(NotReadyError, match="output_dict needs forward"):
-        executor.output_dict  # noqa: B018
+        executor.output_dict  # noqa: B018 - reading it raises
     executor.forward(is_train=True)
     assert list(executor.output_dict) == ["rows_output"]
     executor.backward([mx.nd.ones((2, 2)), mx.nd.ones((7, 7))])

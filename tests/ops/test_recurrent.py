@@ -31,7 +31,10 @@ def _arrays(mode, layers=1, directions=1):
 def _run(arrays, train=False, **attrs):
     attrs = {"state_size": HIDDEN, "num_layers": 1, "state_outputs": True, **attrs}
     parsed = RNN.parse(attrs)
-    run = lambda *arrays: RNN.call(arrays, parsed, key=jax.random.key(1), train=train)[0]  # noqa: E731
+
+    def run(*arrays):
+        return RNN.call(arrays, parsed, key=jax.random.key(1), train=train)[0]
+
     return jax.jit(run)(*arrays)
 
 
