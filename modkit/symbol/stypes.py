@@ -72,16 +72,12 @@ def storage_of_gradients(graph: Graph, given: Mapping[str, str]) -> dict[str, st
     for node in reversed(graph.nodes):
         if node.is_variable or node.known_op is None:
             continue
-        name, after = node.known_op.name, _summed(back.get((id(node), 0), []))
+        name, after = node.known_op.name, DENSE
+        if name in GRADIENTS_AS_RESULTS:
+            after = _summed(back.get((id(node), 0), []))
         before = storage_of_inputs(node, found)
         for entry, own in zip(node.inputs, before, strict=True):
-            stype = (
-                own
-                if name in GRADIENTS_OF_ZEROS
-                else after
-                if name in GRADIENTS_AS_RESULTS
-                else DENSE
-            )
+            stype = own if name in GRADIENTS_OF_ZEROS else after
             back.setdefault((id(entry.node), entry.output), []).append(stype)
     return {n.name: _summed(back.get((id(n), 0), [])) for n in graph.inputs}
 
