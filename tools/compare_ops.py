@@ -295,7 +295,7 @@ def _compared(name, mine, theirs, want):
         return "" if got == want else f"{name}: got {got}, expected {want}"
     if "drawn" in name:
         return _otherwise_distributed(name, got[0], want[0])
-    what = _values(got, want)
+    what = values_differ(got, want)
     return what and (_own_fault(name, mine, theirs) or f"{name}: {what}")
 
 
@@ -318,18 +318,22 @@ def _own_fault(name, mine, theirs):
     sides = [side.get(FIRST, "") for side in (mine, theirs)]
     if name not in (FIRST, "gradient (add)") or str in map(type, sides):
         return ""
-    wrong = [i for i, (a, b) in enumerate(_pairs(mine[name], theirs[name])) if _values([a], [b])]
+    wrong = [
+        i for i, (a, b) in enumerate(_pairs(mine[name], theirs[name])) if values_differ([a], [b])
+    ]
     ours, written = ([side[i] for i in wrong] for side in sides)
     found = [theirs[name][i] for i in wrong]
     kept = all((a == BEFORE).all() for a in found)
     if name == FIRST:
         zeros = kept and not any(a.any() for a in ours)
         return "the reference does not write a gradient of 0" if zeros else ""
-    if _values([a + BEFORE for a in ours], [mine[name][i] for i in wrong]):
+    if values_differ([a + BEFORE for a in ours], [mine[name][i] for i in wrong]):
         return ""
-    if any(not _values([a + BEFORE], [b]) for a, b in zip(written, found)):  # noqa: B905
+    if any(not values_differ([a + BEFORE], [b]) for a, b in zip(written, found)):  # noqa: B905
         return ""
-    how = "adds nothing" if kept else "adds otherwise" if _values(found, written) else "writes"
+    how = (
+        "adds nothing" if kept else "adds otherwise" if values_differ(found, written) else "writes"
+    )
     return f"the reference {how} where it is to add"
 
 
@@ -356,7 +360,8 @@ def _pairs(got, want):
     return zip(got, want) if len(got) == len(want) else ()  # noqa: B905 - Python 3.8
 
 
-def _values(got, want):
+def values_differ(got, want):
+    """In words, what differs between two lists of arrays; empty if nothing does."""
     if len(got) != len(want):
         return f"got {len(got)} arrays, expected {len(want)}"
     for a, b in zip(got, want):  # noqa: B905 - the reference has Python 3.8
