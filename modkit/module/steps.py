@@ -22,7 +22,8 @@ from modkit.module.data_batch import held
 from modkit.module.split_batch import value_of
 from modkit.ndarray.storage import accepted, take_over
 from modkit.optimizer.calls import Indices
-from modkit.optimizer.update_rules import TreeRule, shows_calls
+from modkit.optimizer.rule_optimizer import shows_calls
+from modkit.optimizer.update_rules import TreeRule
 from modkit.signals import DeferredReads
 from modkit.step.bound import Pass, Update
 from modkit.step.shards import DistributedRule

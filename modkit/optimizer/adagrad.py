@@ -8,7 +8,7 @@ from typing import Any
 from modkit.errors import NotSupportedError
 from modkit.ops.update import formulas
 from modkit.optimizer.base import register
-from modkit.optimizer.update_rules import RuleOptimizer
+from modkit.optimizer.rule_optimizer import RuleOptimizer
 
 
 @register

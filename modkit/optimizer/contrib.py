@@ -10,7 +10,8 @@ import numpy as np
 from modkit.errors import NotSupportedError, ShapeError
 from modkit.ops.update import formulas
 from modkit.optimizer.base import register
-from modkit.optimizer.update_rules import RuleOptimizer, UpdateRule
+from modkit.optimizer.rule_optimizer import RuleOptimizer
+from modkit.optimizer.update_rules import UpdateRule
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ import numpy as np
 
 from modkit.ops.update import formulas
 from modkit.optimizer.base import register
-from modkit.optimizer.update_rules import NormRule, RuleOptimizer, UpdateRule, zeros
+from modkit.optimizer.rule_optimizer import RuleOptimizer
+from modkit.optimizer.update_rules import NormRule, UpdateRule, zeros
 
 
 @dataclass(frozen=True)

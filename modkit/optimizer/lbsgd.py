@@ -14,7 +14,8 @@ from modkit.errors import ParameterError
 from modkit.ndarray import NDArray
 from modkit.optimizer.base import register
 from modkit.optimizer.layerwise import NormSGDRule
-from modkit.optimizer.update_rules import RuleOptimizer, UpdateRule
+from modkit.optimizer.rule_optimizer import RuleOptimizer
+from modkit.optimizer.update_rules import UpdateRule
 
 
 @dataclass(frozen=True)

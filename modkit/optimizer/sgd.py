@@ -13,7 +13,8 @@ import numpy as np
 from modkit.errors import ParameterError
 from modkit.ops.update import formulas
 from modkit.optimizer.base import register
-from modkit.optimizer.update_rules import FormulaRule, RuleOptimizer, UpdateRule, zeros
+from modkit.optimizer.rule_optimizer import RuleOptimizer
+from modkit.optimizer.update_rules import FormulaRule, UpdateRule, zeros
 
 
 @register

@@ -1,0 +1,385 @@
+"""RuleOptimizer: an update rule with the methods of an optimizer, run eagerly or traced."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from types import NoneType
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import numpy as np
+
+from modkit.errors import NotSupportedError, ParameterError, ShapeError, warn_caller
+from modkit.lr_scheduler import is_pure
+from modkit.ndarray import NDArray, from_jax
+from modkit.ndarray.sparse_updates import rows_at, write_rows
+from modkit.ndarray.storage import Cell, LateCell, x64_for
+from modkit.ops.sparse_values import padded_size
+from modkit.ops.stype import ROWS
+from modkit.optimizer.base import Optimizer
+from modkit.optimizer.calls import Indices
+from modkit.optimizer.eager_update import update_arrays, update_rows
+from modkit.optimizer.update_rules import FormulaRule, TreeRule, UpdateRule
+from modkit.signals import DeferredSignals
+
+
+class RuleOptimizer(Optimizer):
+    """An optimizer defined by an `UpdateRule`: eager in ``update``, traced in ``tree_rule``.
+
+    A subclass defines ``_formula``, or ``rule()``, and, if the rule has other hyper-parameters than
+    rate, decay, rescaling and count, ``_adjust``. A user's subclass may override the methods that
+    MXNet 1.9.1 calls in an update; they get its kinds of arguments, and no others are called.
+    """
+
+    direct: ClassVar[bool] = False
+    """Whether ``update_multi_precision`` calls ``_update_impl``, and not ``update``."""
+    lists_rates: ClassVar[bool] = False
+    """Whether ``_get_lrs``, ``_get_wds`` and ``_update_count`` get all indices in one call."""
+    _formula: ClassVar[Callable[..., Any] | None] = None
+    """See `FormulaRule`; its constants are attributes of the optimizer."""
+    _fields: ClassVar[Mapping[str, Any]] = {}
+    """Fields of the rule. ``lazy`` may be the name of an attribute that decides it."""
+    _unless: ClassVar[tuple[str, Callable[..., Any], Mapping[str, Any]] | None] = None
+    """An attribute, and the formula and fields of the rule while it is false or 0."""
+    _columns: ClassVar[tuple[str, ...]] = UpdateRule.columns
+    """Names of the columns of ``hyper``, those of the rule."""
+    _clip_norm: float | None = None  # set by the callback ClipGlobalNorm
+
+    def rule(self) -> UpdateRule | None:
+        """The rule of one parameter; ``None`` if the current settings have none."""
+        if self._formula is None:
+            raise NotImplementedError
+        return _rule_of(*_settings_of(type(self))(self))
+
+    def tree_rule(self, names: Sequence[str] | None = None) -> Any:
+        """The update of all parameters as a pure function; see `TreeRule`.
+
+        Args:
+            names: the parameters of the rows of ``hyper(indices)``.
+
+        Returns:
+            The rule, or ``None`` if a subclass overrides the eager update.
+        """
+        if not _has_builtin_update(type(self)):
+            return None
+        rule = self.rule()
+        if rule is None:
+            return None
+        order = None if names is None else tuple(names)
+        settings = rule, bool(self.multi_precision), order, self._clip_norm
+        latest = self._derived.get("tree_rule")
+        if latest is None or latest[0] != settings:
+            latest = self._derived["tree_rule"] = settings, TreeRule(*settings)
+        return latest[1]
+
+    def hyper(self, indices: Sequence[Any]) -> np.ndarray:
+        """Count one update of each parameter and compute its hyper-parameters.
+
+        Args:
+            indices: the parameters; `Indices` are counted in the calls that MXNet makes for them,
+                where a user's schedule or methods can see these.
+
+        Returns:
+            (number of parameters, number of columns), float32.
+        """
+        if shows_calls(type(self), type(self.lr_scheduler)):
+            with self._uncounted_on_error():
+                return self._table(indices, *self._by_calls(indices))
+        indices, before = tuple(indices), self.num_update
+        self._update_count(indices)
+        latest = self._derived.get("table")
+        try:
+            multipliers = self._multipliers(indices)
+            constant = _own_methods(type(self)).constant
+            rate = None if constant and self.lr_scheduler is None else self._rate()
+            settings = self.lr if rate is None else rate, self.wd, self.rescale_grad
+            if latest is not None and latest[0] is multipliers and latest[1] == settings:
+                return latest[2]
+            rate = self._rate() if rate is None else rate
+            table = self._table(indices, rate * multipliers[0], self.wd * multipliers[1])
+        except BaseException:  # a schedule that raises: no update is made
+            self._uncount(indices, before)
+            raise
+        if constant:
+            table.flags.writeable = False
+            self._derived["table"] = multipliers, settings, table
+        return table
+
+    def _by_calls(self, indices: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+        """Count updates and compute rates and decays, as each call of MXNet does."""
+        own, (lr_mult, wd_mult) = _own_methods(type(self)), self._multipliers(tuple(indices))
+        rates, decays = np.zeros(len(indices)), self.wd * wd_mult
+        calls = indices.calls if isinstance(indices, Indices) else [range(len(indices))]
+        for call in calls if self.lists_rates else [[at] for some in calls for at in some]:
+            at = list(call)
+            counted = tuple(indices[i] for i in at) if self.lists_rates else indices[at[0]]
+            self._update_count(counted)
+            if own.rates is not None and "lr" in self._columns:
+                rates[at] = getattr(self, own.rates)(counted)
+            elif "lr" in self._columns:
+                rates[at] = self._rate() * lr_mult[at]
+            if own.decays is not None:
+                decays[at] = getattr(self, own.decays)(counted)
+        return rates, decays
+
+    def _table(self, indices: Sequence[Any], rates: Any, decays: Any) -> np.ndarray:
+        indices = tuple(indices)
+        found = {
+            "lr": rates, "wd": decays, "rescale_grad": self.rescale_grad,
+            "t": self._counts.of(indices),
+        }  # fmt: skip
+        self._adjust(found, indices)
+        table = np.empty((len(indices), len(self._columns)), np.float32)
+        for row, name in zip(table.T, self._columns, strict=True):
+            row[:] = found[name]
+        return table
+
+    def _adjust(self, columns: dict[str, Any], indices: Sequence[Any]) -> None:
+        """Change or add columns of ``hyper``, by name; scalars broadcast. ``t``: the counts."""
+
+    def create_state(self, index: Any, weight: NDArray) -> Any:
+        """The initial state of one parameter, in MXNet's structure."""
+        return self._init_state(TreeRule(self._require_rule()), weight)
+
+    def create_state_multi_precision(self, index: Any, weight: NDArray) -> Any:
+        """The initial state; includes the float32 copy of 16-bit weights in multi-precision."""
+        if type(self).create_state is not RuleOptimizer.create_state:
+            made = Optimizer.create_state_multi_precision(self, index, weight)
+            first = not self.is_low(weight) or self._require_rule().master_first
+            return made if first else made[::-1]
+        self._warn_of_float16(weight)
+        return self._init_state(TreeRule(self._require_rule(), bool(self.multi_precision)), weight)
+
+    def _require_rule(self) -> UpdateRule:
+        rule = self.rule()
+        if rule is None:
+            raise ParameterError(f"{type(self).__name__}: rule() is None for these settings")
+        return rule
+
+    def _init_state(self, tree: TreeRule, weight: NDArray) -> Any:
+        here, ctx = weight._cell.is_on_host, weight.ctx
+        value = weight._cell.host() if here else weight._cell.peek()
+
+        def handle(state: Any) -> NDArray:
+            if here:
+                # Fresh zeros have no memory before they are written: a copy would have.
+                made, state = np.zeros(state.shape, state.dtype), np.asarray(state)
+                if state.any():
+                    made[...] = state
+                return NDArray(LateCell(made, ctx, aliased=False), ctx)
+            if not isinstance(state, np.ndarray):
+                return from_jax(state, ctx)
+            copy = jax.device_put(state, ctx.jax_device, may_alias=False)
+            return NDArray(Cell(copy, aliased=False), ctx)
+
+        with x64_for(value.dtype):
+            return jax.tree.map(handle, tree.init_one(value))
+
+    @property
+    def whole_lists(self) -> bool:
+        """Whether lists run as one program: unless a subclass overrides the eager update."""
+        return _has_builtin_update(type(self)) and type(self).update is RuleOptimizer.update
+
+    def fit_state(self, index: Any, weight: NDArray, state: Any) -> Any:
+        """A loaded state, which must have the structure and shapes of this optimizer's state.
+
+        Raises:
+            ShapeError: it does not.
+        """
+        if not _has_builtin_update(type(self)):
+            return state
+        state = jax.tree.map(lambda x: x._as_dense() if isinstance(x, NDArray) else x, state)
+        tree = TreeRule(self._require_rule(), bool(self.multi_precision))
+        expected = jax.eval_shape(tree.init_one, weight._cell.aval)
+        wanted, got = _shapes(expected), _shapes(state)
+        if wanted != got:
+            raise ShapeError(
+                f"{type(self).__name__}: the state saved for parameter "
+                f"{self.idx2name.get(index, index)!r} has {got}, expected {wanted} "
+                f"for this {type(self).__name__}; it is of another network, optimizer or setting: "
+                "load the matching states"
+            )
+        return state
+
+    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+        """Update a parameter, or a list of them, and their states in place."""
+        self._update_impl(index, weight, grad, state)
+
+    def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+        """Update in place, 16-bit weights through their float32 copies."""
+        if type(self).update is not RuleOptimizer.update and not self.direct:
+            Optimizer.update_multi_precision(self, index, weight, grad, state)
+            return
+        self._update_impl(index, weight, grad, state, multi_precision=bool(self.multi_precision))
+
+    def _update_impl(
+        self, indices: Any, weights: Any, grads: Any, states: Any, multi_precision: bool = False
+    ) -> None:
+        """The update itself, which subclasses of MXNet's SGD override."""
+        tree = TreeRule(self._require_rule(), multi_precision, clip_norm=self._clip_norm)
+        with DeferredSignals():  # counts, parameters and states: those before, or after
+            self._update_eagerly(tree, indices, weights, grads, states)
+
+    def _update_eagerly(
+        self, tree: TreeRule, index: Any, weight: Any, grad: Any, state: Any
+    ) -> None:
+        """Update parameters device by device; lazy ones with row-sparse gradients by rows."""
+        if not isinstance(index, list | tuple):
+            index, weight, grad, state = [index], [weight], [grad], [state]
+        cells = {id(w) if w.stype == ROWS else id(w._cell) for w in weight}
+        if min(len(cells), len(set(index))) < len(index):  # repeated ones after each other
+            for parameter in zip(index, weight, grad, state, strict=True):
+                self._update_eagerly(tree, *parameter)
+            return
+        groups: dict[Any, list[int]] = {}
+        for at, (w, g) in enumerate(zip(weight, grad, strict=True)):
+            if w.shape != g.shape:
+                raise ShapeError(
+                    f"{type(self).__name__}: parameter {self.idx2name.get(index[at], index[at])!r} "
+                    f"of shape {w.shape} got a gradient of shape {g.shape}"
+                )
+            own = tree.of_rows(w) if w.stype == ROWS else tree
+            by_rows = g.stype == ROWS and own.rule.lazy
+            if by_rows:
+                self._check_rows([index[at]])
+            key = w.ctx, None if own is tree else own, at if by_rows else None
+            groups.setdefault(key, []).append(at)
+        if tree.clip_norm is not None and len({ctx for ctx, *_ in groups}) > 1:
+            raise NotSupportedError(
+                "ClipGlobalNorm: the parameters are on several devices, by group2ctx, and "
+                "each is updated on its own; clip by the optimizer's clip_gradient"
+            )
+        hyper = self.hyper(index)
+        for (_, own, by_rows), places in groups.items():
+            w, g, s = ([each[at] for at in places] for each in (weight, grad, state))
+            update = update_arrays if by_rows is None else self._update_rows
+            update(own or tree, w, g, s, hyper[places])
+
+    def _update_rows(
+        self, tree: TreeRule, weights: Any, grads: Any, states: Any, hyper: np.ndarray
+    ) -> None:
+        """Update the rows of a row-sparse gradient, in the weight and its state."""
+        (weight,), (grad,), (state,) = weights, grads, states
+        ids = grad._places[0]
+        leaves, layout = jax.tree.flatten(state)
+        arrays = [weight, *leaves]
+        for leaf in leaves:  # written in place on the host, which a device's buffer is not
+            if type(leaf._cell) is Cell and leaf.ctx._is_cpu:
+                leaf._cell = LateCell(np.array(leaf._cell.peek()), leaf.ctx, aliased=False)
+        # The number of rows differs from step to step: a few sizes, so that few programs are made.
+        fill = padded_size(len(ids)) - len(ids)
+        few = [np.pad(rows_at(a, ids), [(0, fill)] + [(0, 0)] * (a.ndim - 1)) for a in arrays]
+        change = np.pad(grad._values, [(0, fill)] + [(0, 0)] * (grad.ndim - 1))
+        rest = layout.unflatten(few[1:])
+        if tree.rule.row_columns:
+            master = tree.master(weight, state)
+            whole = master._values if master.stype == ROWS else master._cell.host()
+            hyper = np.append(hyper, [tree.rule.of_whole(whole)], axis=1)
+        row, rows = update_rows(tree, few[0], change, rest, hyper)
+        for array, value in zip(arrays, [row, *jax.tree.leaves(rows)], strict=True):
+            write_rows(array, ids, np.asarray(value)[: len(ids)])
+
+
+def _constants(formula: Any, columns: tuple[str, ...]) -> list[str]:
+    """Names of the numbers of a formula, its keywords, that are no columns."""
+    code = formula.__code__
+    numbers = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
+    return [n for n in numbers if n not in columns]
+
+
+@functools.cache
+def _settings(klass: type[RuleOptimizer]) -> tuple[str, ...]:
+    """Names of the attributes that decide the rule of a class with a formula."""
+    others = () if klass._unless is None else klass._unless[:1]
+    lazy = klass._fields.get("lazy")
+    names = (*_constants(klass._formula, klass._columns), *others)
+    return names if not isinstance(lazy, str) else (*names, lazy)
+
+
+@functools.cache
+def _settings_of(klass: type[RuleOptimizer]) -> Callable[[RuleOptimizer], tuple[Any, ...]]:
+    """Reads the class of an optimizer, and the attributes that decide its rule."""
+    return operator.attrgetter("__class__", *_settings(klass))
+
+
+@functools.lru_cache(typed=True)
+def _rule_of(klass: type[RuleOptimizer], *values: Any) -> FormulaRule:
+    """The rule of settings; of the same ones the same object, as every update makes one."""
+    own = dict(zip(_settings(klass), values, strict=True))
+    formula: Any = klass._formula
+    fields = klass._fields
+    if klass._unless is not None and not own[klass._unless[0]]:
+        _, formula, fields = klass._unless
+    if isinstance(lazy := fields.get("lazy"), str):
+        fields = {**fields, "lazy": bool(own[lazy])}
+    names = _constants(formula, klass._columns)
+    numbers = tuple((n, (own[n] or None) if n.startswith("clip") else own[n]) for n in names)
+    return FormulaRule(formula, numbers, columns=klass._columns, **fields)
+
+
+_EAGER = ("update_multi_precision", "_update_impl", "create_state", "create_state_multi_precision")
+
+
+def _shapes(state: Any) -> str:
+    shapes = jax.tree.map(lambda a: tuple(a.shape), state)
+    return "no states" if state is None else f"shapes {shapes}"
+
+
+@functools.cache
+def _has_builtin_update(klass: type[RuleOptimizer]) -> bool:
+    """Whether no method of the eager update is overridden outside of modkit."""
+    if _is_own(klass, "update") and klass.direct and not _is_own(klass, "update_multi_precision"):
+        warn_caller(
+            f"{klass.__name__}.update is called by programs only, not by modules and updaters: "
+            "those of this optimizer call _update_impl, as in MXNet 1.9.1; override that, or "
+            "update_multi_precision"
+        )
+    names = _EAGER if klass.direct else ("update", *_EAGER)
+    return not any(_is_own(klass, name) for name in names)
+
+
+def _is_own(klass: type, name: str) -> bool:
+    """Whether a method is overridden outside of modkit."""
+    return not getattr(klass, name).__module__.startswith("modkit.optimizer.")
+
+
+class _OwnMethods(NamedTuple):
+    """The methods of hyper-parameters that a class overrides; names, or ``None``."""
+
+    counts: bool
+    rates: str | None
+    decays: str | None
+    constant: bool
+    """Neither these methods nor ``hyper``, its columns or rates are overridden: the table changes
+    with settings and the schedule only, and is returned read-only."""
+
+
+@functools.cache
+def shows_calls(klass: type[Optimizer], schedule: type) -> bool:
+    """Whether a user's code (a schedule, overridden methods) runs in each update call."""
+    if not issubclass(klass, RuleOptimizer):
+        return False
+    own = _own_methods(klass)
+    theirs = schedule is not NoneType and not is_pure(schedule)
+    return theirs or own.counts or (own.rates or own.decays) is not None
+
+
+@functools.cache
+def _own_methods(klass: type[RuleOptimizer]) -> _OwnMethods:
+    def overrides(name: str) -> bool:
+        return getattr(klass, name) is not getattr(Optimizer, name)
+
+    def called(one: str) -> str | None:
+        several = one + "s"
+        if klass.lists_rates:
+            return several if overrides(several) else None
+        return one if overrides(one) or overrides(several) else None
+
+    rates, decays = called("_get_lr"), called("_get_wd")
+    parts = ("hyper", "_adjust", "_rate", "learning_rate", "_multipliers", "_multiplier")
+    constant = not (rates or decays or "t" in klass._columns) and all(
+        getattr(klass, n) is getattr(RuleOptimizer, n) for n in parts
+    )
+    return _OwnMethods(overrides("_update_count"), rates, decays, constant)
