@@ -8,7 +8,7 @@ from typing import Any
 from modkit.errors import ParameterError
 from modkit.metric.base import EvalMetric, Names, alias, register
 from modkit.metric.custom import CustomMetric
-from modkit.metric.traced import Combined, TracedFunction, positions, select
+from modkit.metric.functions import Combined, TracedFunction, positions, select
 from modkit.registry import get_create_func
 
 _create = get_create_func(EvalMetric, "metric")

@@ -1,16 +1,12 @@
-"""TracedMetric, the base of built-in metrics: statistics where the arrays lie, totals on the host.
-
-Small sums of a program are packed into one array, which the host fetches as one buffer.
-"""
+"""TracedMetric, the base of built-in metrics: statistics where arrays lie, totals on the host."""
 
 from __future__ import annotations
 
 import copy
-import functools
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +14,9 @@ import numpy as np
 
 from modkit.errors import ModkitError, ShapeError
 from modkit.interpreter import quietly
-from modkit.metric.base import EvalMetric, check_label_shapes, count_mismatch
+from modkit.metric.base import EvalMetric, check_label_shapes
+from modkit.metric.functions import Pairwise, TracedFunction, positions, select
+from modkit.metric.packed import pack, unpack
 from modkit.metric.statistics import OUTSIDE, CheckedMean, Mean, Statistic
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import x64_for
@@ -31,9 +29,6 @@ KEEP_UNREAD = 8
 
 FOLD_BYTES = 4 << 20
 """Maximum size of the pending updates, for statistics with an entry for every sample."""
-
-TracedFunction = Callable[[Sequence[Any], Sequence[Any]], Any]
-"""A traceable function of labels and outputs."""
 
 
 class LabelError(ModkitError, ValueError, IndexError):
@@ -272,66 +267,6 @@ def _unstacked(sums: Any) -> list[Any]:
     return [tree.unflatten(row) for row in zip(*leaves, strict=True)]
 
 
-@dataclass(frozen=True)
-class Pairwise:
-    """A statistic of each pair of label and output."""
-
-    statistic: Statistic
-
-    def __call__(self, labels: Sequence[Any], preds: Sequence[Any]) -> tuple[Any, ...]:
-        """The statistic of each pair."""
-        if not self.statistic.needs_label:
-            labels = [None] * len(preds)
-        elif len(labels) != len(preds):
-            raise count_mismatch(len(labels), len(preds))
-        return tuple(pack(self.statistic(y, p)) for y, p in zip(labels, preds, strict=True))
-
-
-@dataclass(frozen=True)
-class Combined:
-    """The tuple of several functions of the same labels and outputs."""
-
-    parts: tuple[TracedFunction, ...]
-
-    def __call__(self, labels: Sequence[Any], preds: Sequence[Any]) -> tuple[Any, ...]:
-        """The result of each function."""
-        return tuple(part(labels, preds) for part in self.parts)
-
-
-@dataclass(frozen=True)
-class Selected:
-    """A function of the labels and outputs at given positions."""
-
-    label_at: tuple[int, ...] | None
-    output_at: tuple[int, ...] | None
-    part: TracedFunction
-
-    def __call__(self, labels: Sequence[Any], preds: Sequence[Any]) -> Any:
-        """The result of the function."""
-        labels = labels if self.label_at is None else [labels[i] for i in self.label_at]
-        preds = preds if self.output_at is None else [preds[i] for i in self.output_at]
-        return self.part(labels, preds)
-
-
-def select(
-    label_at: tuple[int, ...] | None, output_at: tuple[int, ...] | None, part: TracedFunction
-) -> TracedFunction:
-    """``part`` applied to a selection of labels and outputs; ``None`` selects all."""
-    return part if label_at is None and output_at is None else Selected(label_at, output_at, part)
-
-
-def positions(wanted: Any, given: Sequence[str] | None) -> tuple[int, ...] | None:
-    """The indices of the names ``wanted`` in ``given``; ``None``, which selects all, stays.
-
-    Raises:
-        KeyError: a name is missing.
-    """
-    if wanted is None:
-        return None
-    where = {name: at for at, name in enumerate(given or ())}
-    return tuple(where[name] for name in ([wanted] if isinstance(wanted, str) else wanted))
-
-
 def _on_host(labels: Sequence[Any], preds: Sequence[Any]) -> list[tuple[Any, Any]] | None:
     """Pairs of labels and outputs for NumPy, if all outputs lie on the host; else ``None``."""
     found = []
@@ -387,70 +322,3 @@ def _device_value(value: Any) -> Any:
     if isinstance(value, NDArray):
         return value._cell.peek()
     return value if value is None or isinstance(value, jax.Array) else np.asarray(value)
-
-
-class Layout(NamedTuple):
-    """Structure, shapes and types of the arrays of a `Packed`.
-
-    Attributes:
-        tree: their tree.
-        parts: shape and type of each leaf.
-    """
-
-    tree: Any
-    parts: tuple[tuple[tuple[int, ...], str], ...]
-
-
-class Packed:
-    """A tree of arrays as one array, a pytree with one leaf.
-
-    Args:
-        layout: their structure.
-        words: their bits, (..., words) int32; leading axes are those of replicas or batches.
-    """
-
-    __slots__ = ("layout", "words")
-
-    def __init__(self, layout: Layout, words: tuple[Any]):
-        self.layout, (self.words,) = layout, words
-
-
-jax.tree_util.register_pytree_node(Packed, lambda p: ((p.words,), p.layout), Packed)
-
-
-def pack(tree: Any) -> Any:
-    """Traced: a tree of arrays as a `Packed`.
-
-    The tree itself if it has fewer than two leaves, or one that is not float32, int32 or uint32.
-    """
-    leaves, structure = jax.tree.flatten(tree)
-    leaves = list(map(jnp.asarray, leaves))
-    if len(leaves) < 2 or any(x.dtype.name not in ("float32", "int32", "uint32") for x in leaves):
-        return tree
-    layout = Layout(structure, tuple((x.shape, x.dtype.name) for x in leaves))
-    words = [jax.lax.bitcast_convert_type(x, jnp.int32).ravel() for x in leaves]
-    return Packed(layout, (jnp.concatenate(words),))
-
-
-def unpack(values: Sequence[Any]) -> Iterator[Any]:
-    """The trees of `Packed` values whose leaf is on the host; their leaves are NumPy's.
-
-    Values in a row that are alike are read together. Other values stay as they are.
-    """
-    for layout, alike in itertools.groupby(values, _layout):
-        if layout is None:
-            yield from alike
-            continue
-        records = np.stack([value.words for value in alike]).view(_record(layout.parts))[:, 0]
-        columns = [records[name] for name in records.dtype.names or ()]
-        yield from map(layout.tree.unflatten, zip(*columns, strict=True))
-
-
-def _layout(value: Any) -> Layout | None:
-    return value.layout if isinstance(value, Packed) else None
-
-
-@functools.lru_cache(maxsize=256)
-def _record(parts: tuple[tuple[tuple[int, ...], str], ...]) -> np.dtype:
-    """NumPy's type of a record of these arrays."""
-    return np.dtype([(f"f{at}", dtype, shape) for at, (shape, dtype) in enumerate(parts)])

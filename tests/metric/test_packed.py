@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import modkit as mx
+from modkit.metric.packed import Packed, pack, unpack
 from modkit.metric.statistics import Classes, Mean
-from modkit.metric.traced import LabelError, Packed, pack, unpack
+from modkit.metric.traced import LabelError
 
 
 def on_host(value):
