@@ -11,6 +11,7 @@ from modkit.autograd.scopes import pause
 from modkit.errors import NotReadyError, ParameterError, ShapeError
 from modkit.ndarray import NDArray, from_jax
 from modkit.ndarray.tape import Host, depends, modes, put, uses_of
+from modkit.ndarray.tape_gradients import kept_value
 
 
 class Function:
@@ -66,14 +67,15 @@ class Function:
         if getattr(self, "_used", False):  # a subclass may leave out super().__init__()
             raise NotReadyError(f"{name}: this instance was called before; make a new one")
         self._used = True
-        values = [each._cell.get() for each in inputs]
+        recorded = modes.recording and any(map(depends, inputs))
+        values = list(map(kept_value, inputs)) if recorded else []
         with pause(modes.training):
             result = self.forward(*inputs)
-        if modes.recording and any(map(depends, inputs)):
-            self._record(inputs, values, self._outputs(result))
+        if recorded:
+            self._record(inputs, values, self._outputs(result, inputs))
         return result
 
-    def _outputs(self, result: Any) -> list[NDArray]:
+    def _outputs(self, result: Any, inputs: Sequence[NDArray]) -> list[NDArray]:
         outputs = list(result) if isinstance(result, list | tuple) else [result]
         for at, each in enumerate(outputs):
             if not isinstance(each, NDArray):
@@ -81,15 +83,15 @@ class Function:
                     f"{type(self).__name__}.forward: output {at}: got {type(each).__name__}, "
                     "expected an NDArray"
                 )
-            if each._entry is not None:
+            if each._entry is not None or any(each is given for given in inputs):
                 raise NotReadyError(
-                    f"{type(self).__name__}.forward: output {at} is an array that the tape "
-                    "refers to already: return a new one, such as x.copy()"
+                    f"{type(self).__name__}.forward: output {at} is an input, or another array "
+                    "that the tape refers to already: return a new one, such as x.copy()"
                 )
         return outputs
 
     def _record(
-        self, inputs: Sequence[NDArray], values: Sequence[jax.Array], outputs: list[NDArray]
+        self, inputs: Sequence[NDArray], values: Sequence[Any], outputs: list[NDArray]
     ) -> None:
         ctx, training = inputs[0]._ctx, modes.training
 
@@ -97,7 +99,7 @@ class Function:
             with pause(training):
                 return self._pulled(inputs, [from_jax(each, ctx) for each in given])
 
-        made = [each._cell.get() for each in outputs]
+        made = list(map(kept_value, outputs))
         put(Host(type(self).__name__, made, pull, uses_of(inputs, values), ctx), outputs)
 
     def _pulled(

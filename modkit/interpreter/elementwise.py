@@ -109,6 +109,14 @@ def _div(x: Array, y: Array) -> Array:
     return np.where(y == 0, ~np.zeros_like(y), quotient)
 
 
+def _pow(x: Array, y: Array) -> Array:
+    if any(y.strides) or not y.size or y.flat[0] != 0.5:
+        return np.power(x, y)
+    # By one exponent of 0.5 NumPy takes the square root, whose values at -0 and -inf are others.
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    return np.power(np.atleast_1d(x), np.full(shape or 1, 0.5, y.dtype)).reshape(shape)
+
+
 def _rem(x: Array, y: Array) -> Array:
     return np.where(y == 0, x, np.fmod(x, np.where(y == 0, np.ones_like(y), y)))
 
@@ -245,7 +253,7 @@ ELEMENTWISE: Mapping[str, Callable[..., Array]] = {
     "log1p": np.log1p, "logistic": _logistic, "lt": np.less,
     "lt_to": lambda x, y: total_order(x) < total_order(y), "max": np.maximum, "min": np.minimum,
     "mul": np.multiply, "ne": np.not_equal, "neg": np.negative, "nextafter": np.nextafter,
-    "not": np.invert, "one_minus_square": _one_minus_square, "or": np.bitwise_or, "pow": np.power,
+    "not": np.invert, "one_minus_square": _one_minus_square, "or": np.bitwise_or, "pow": _pow,
     "rem": _rem, "round": _round, "rsqrt": _rsqrt,
     "select_n": _select_n, "shift_left": _shift_left,
     "shift_right_arithmetic": _shift_right_arithmetic,

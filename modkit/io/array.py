@@ -43,15 +43,16 @@ class Held:
 
     def __init__(self, array: NDArray):
         self.array, self.shape, self.dtype = array, array.shape, array.dtype
-        self._seen: Any = np.empty(0)
-        self._host: np.ndarray = self._seen
+        self._version: Any = None
+        self._host = np.empty(0)
 
     def rows(self, ids: slice | np.ndarray, axis: int) -> NDArray:
         """The samples ``ids`` along ``axis``: a view of the array, or a copy."""
-        cell, value = self.array._cell, self._host
-        if cell.rows is not value and not cell.holds(self._seen):  # on first use, or after a write
-            self._seen = cell.unmoved()
-            self._host = value = np.asarray(self._seen)
+        cell = self.array._cell
+        version = cell.version()
+        if version is None or version is not self._version:  # on first use, or after a write
+            self._host, self._version = np.asarray(cell.unmoved()), version
+        value = self._host
         if isinstance(ids, slice):
             part = value[(slice(None),) * axis + (ids,)]
         else:

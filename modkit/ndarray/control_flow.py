@@ -8,7 +8,7 @@ from typing import Any
 from modkit.errors import ParameterError
 from modkit.ndarray.creation import zeros
 from modkit.ndarray.ndarray import NDArray, invoke
-from modkit.ops.nested import arguments, flatten, pair, regroup
+from modkit.ops.nested import arguments, flatten, iterations, pair, regroup
 from modkit.ops.registry import get_op
 
 
@@ -69,12 +69,7 @@ def while_loop(
     Differs:
         Rows of steps that were not run are 0; in MXNet 1.9.1 they are not initialised.
     """
-    try:
-        most = int(max_iterations)  # type: ignore[arg-type]
-    except (TypeError, ValueError) as error:
-        raise ParameterError(
-            f"while_loop: max_iterations: got {max_iterations!r}, expected an int"
-        ) from error
+    most = iterations(max_iterations)
     states, form = flatten(loop_vars, NDArray, "while_loop: loop_vars")
     if not states:
         raise ParameterError("while_loop: loop_vars: got none, expected one or more")

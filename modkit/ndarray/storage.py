@@ -163,7 +163,10 @@ class AnyCell:
         return self
 
     def version(self) -> Any:
-        """The object that is the value, another after each write; ``None`` if it is pending."""
+        """The object that is the value, ``None`` if it is pending.
+
+        Another after each write to a value that a caller keeps (`get`, `lent`, `unmoved`).
+        """
         return None
 
     @property
@@ -403,6 +406,10 @@ class View(AnyCell):
         """See `AnyCell.root`."""
         return self.parent.root
 
+    def version(self) -> Any:
+        """See `AnyCell.version`: that of the parent."""
+        return self.parent.version()
+
     def peek(self) -> jax.Array:
         """The window's present value: a copy, unless the window covers the whole parent."""
         whole = self.parent.peek()
@@ -457,6 +464,13 @@ class View(AnyCell):
     def lent(self) -> Any:
         """See `AnyCell.lent`: a copy of the window."""
         return super().lent() if self.window is None else np.array(self.host())
+
+    def unmoved(self) -> Any:
+        """See `AnyCell.unmoved`: on the host a window on the parent's array."""
+        whole = self.parent.unmoved() if self.is_on_host else None
+        if self.window is not None and isinstance(whole, np.ndarray):
+            return self.window(whole)
+        return self.get()
 
     def write(self, fill: Callable[[np.ndarray], None]) -> bool:
         """See `AnyCell.write`."""

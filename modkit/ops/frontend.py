@@ -201,10 +201,15 @@ def _signature(op: Op) -> inspect.Signature:
     if op.variadic:
         tensors = [kind("args", kind.VAR_POSITIONAL)]
     attrs = [
-        kind(n, kind.KEYWORD_ONLY, default=op.defaults.get(n, kind.empty), annotation=t)
+        kind(n, kind.KEYWORD_ONLY, default=op.defaults.get(n, kind.empty), annotation=_plain(t))
         for n, t in op.types.items()
     ]
     return inspect.Signature([*tensors, *attrs, kind("kwargs", kind.VAR_KEYWORD)])
+
+
+def _plain(type_: Any) -> Any:
+    """The type of a parameter without what `Annotated` adds for its checks."""
+    return type_.__origin__ if hasattr(type_, "__metadata__") else type_
 
 
 def namespaces(invoke: Callable[..., Any], module: str) -> dict[str, dict[str, Callable[..., Any]]]:

@@ -64,3 +64,19 @@ def pair(result: Any, where: str) -> Iterator[Any]:
             "the new states"
         )
     return iter(result)
+
+
+def iterations(given: Any, least: int | None = None) -> int:
+    """``max_iterations`` of a ``while_loop``.
+
+    Raises:
+        ParameterError: it is no whole number, or less than ``least``.
+    """
+    try:
+        count = int(given)
+    except (TypeError, ValueError, OverflowError):
+        count = None
+    if count is None or (least is not None and count < least):
+        range_ = "" if least is None else f" of {least} or more"
+        raise ParameterError(f"while_loop: max_iterations: got {given!r}, expected an int{range_}")
+    return count

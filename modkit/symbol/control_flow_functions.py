@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from modkit.attribute import AttrScope
 from modkit.errors import ParameterError
 from modkit.name import NameManager
-from modkit.ops.nested import arguments, flatten, pair, regroup
+from modkit.ops.nested import arguments, flatten, iterations, pair, regroup
 from modkit.ops.registry import get_op
 from modkit.symbol import control_flow as control_flow
 from modkit.symbol.attrs import stored_name
@@ -247,7 +247,7 @@ def while_loop(
         Rows of steps that were not run are 0; in MXNet 1.9.1 they are not initialised. A
         loop without a step returns zeros; in MXNet it is an error.
     """
-    steps = _iterations(max_iterations)
+    steps = iterations(max_iterations, least=1)
     states, form = flatten(loop_vars, Symbol, "while_loop: loop_vars")
     if not states:
         raise ParameterError("while_loop: loop_vars: got none, expected one or more")
@@ -291,20 +291,6 @@ def while_loop(
     count = len(outputs)
     last = _symbols(node, count, count + len(new))
     return regroup(_symbols(node, 0, count), output_form), regroup(last, form)
-
-
-def _iterations(given: Any) -> int:
-    if given is None:
-        raise ParameterError("while_loop: max_iterations: got None, expected an int of 1 or more")
-    try:
-        count = int(given)
-    except (TypeError, ValueError, OverflowError):
-        count = 0
-    if count < 1:
-        raise ParameterError(
-            f"while_loop: max_iterations: got {given!r}, expected an int of 1 or more"
-        )
-    return count
 
 
 def cond(

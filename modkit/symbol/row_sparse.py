@@ -83,14 +83,10 @@ def row_sources(
     for number, step in enumerate(steps):
         for at, (source, _) in enumerate(step.inputs):
             readers.setdefault(source, []).append((step, at, number))
+    read: dict[int, set[RowSource | None]] = {}
+    """For each node the values that say which of its rows are read; ``None`` for all rows."""
 
-    def found(number: int) -> set[RowSource | None]:
-        """The values that say which rows of a node are read; ``None`` for all rows."""
-        if number in heads:
-            return {None}
-        return set().union(*(_read(*reader) for reader in readers.get(number, ())))
-
-    def _read(step: Any, at: int, number: int) -> set[RowSource | None]:
+    def read_by(step: Any, at: int, number: int) -> set[RowSource | None]:
         op, attrs = step.op, step.attrs
         if op.name == "dot" and at == 1:
             whole = attrs["transpose_a"] or attrs["transpose_b"]
@@ -100,12 +96,16 @@ def row_sources(
             most = _MOST_NODES if computed else 0
             return {Lookups((entry,), _is_repeatable(steps, entry[0], most))}
         if len(step.inputs) == 1 and (keeps_zeros(op, _ROWS, attrs) or by_row(op, 2, attrs)):
-            return found(number)
+            return read[number]
         return {None}
 
-    sources = {s.name: found(i) for i, s in enumerate(steps) if s.op is None and i in readers}
-    joined = {name: _joined(found) for name, found in sources.items()}
-    return {name: source for name, source in joined.items() if source is not None}
+    for number in reversed(range(len(steps))):  # readers first
+        found = (read_by(*reader) for reader in readers.get(number, ()))
+        read[number] = {None} if number in heads else set().union(*found)
+    sources = {
+        s.name: _joined(read[i]) for i, s in enumerate(steps) if s.op is None and i in readers
+    }
+    return {name: source for name, source in sources.items() if source is not None}
 
 
 def _joined(sources: set[RowSource | None]) -> RowSource | None:

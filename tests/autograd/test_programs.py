@@ -429,6 +429,24 @@ def test_mistakes_in_a_function(given, kind, words):
     assert all(word in str(caught.value) for word in words)
 
 
+def test_a_function_may_not_return_an_input():
+    class Second(mx.autograd.Function):
+        def forward(self, x, y):
+            return y
+
+    x, y = mx.nd.ones(3), mx.nd.ones(3)
+    x.attach_grad()
+    with pytest.raises(mx.MXNetError, match="output 0 is an input"), mx.autograd.record():
+        Second()(x, y)
+
+
+def test_a_function_that_is_not_recorded_leaves_its_inputs_where_they_are():
+    x = mx.nd.array([1, 2])
+    assert x._cell.is_on_host
+    Clipped(1)(x)
+    assert x._cell.is_on_host
+
+
 @pytest.mark.parametrize(("act", "kind", "words"), [
     (lambda x, y: y.backward(mx.nd.ones(2)), ValueError, ["head_grads: 0", "(2,)", "(3,)"]),
     (lambda x, y: y.backward(np.ones(3)), TypeError, ["head_grads: 0", "ndarray", "NDArray"]),

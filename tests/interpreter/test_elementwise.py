@@ -21,6 +21,7 @@ UNARY_FLOAT = [
     lambda x: lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO),
     lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN),
     lambda x: lax.integer_pow(x, 3), lambda x: lax.integer_pow(x, -2),
+    lambda x: lax.pow(x, jnp.full(x.shape, 0.5, x.dtype)),
     lambda x: lax.bitcast_convert_type(x, np.int32), jax.vmap(jax.grad(lax.tanh)),
 ]  # fmt: skip
 BINARY_FLOAT = [lax.add, lax.sub, lax.mul, lax.div, lax.rem, lax.max, lax.min, lax.pow, lax.atan2,

@@ -198,6 +198,17 @@ def test_writing_the_data_is_seen_by_the_batches_that_follow(shuffle):
     assert first.asnumpy().max() == 0
 
 
+@pytest.mark.parametrize("view", [lambda x: x[1:], lambda x: x.reshape((8, 1))[2:]])
+def test_batches_of_a_view_are_read_in_place_and_see_writes(view):
+    x = mx.nd.array(np.zeros((4, 2)))
+    it = mx.io.NDArrayIter(view(x), None, 1)
+    first = it.next().data[0]
+    assert np.shares_memory(first._cell.host(), x._cell.host())
+    x[:] = 3
+    assert it.next().data[0].asnumpy().min() == 3
+    assert first.asnumpy().max() == 0
+
+
 def test_no_present_batch_after_the_last():
     it = numbered(4, 2)
     list(it)

@@ -97,6 +97,7 @@ def test_rows_behind_the_last_step_are_zero():
         (lambda: N.foreach(lambda x, s: (3, s), A([1]), []), ParameterError, "outputs of the body"),
         (lambda: N.while_loop(None, None, A([1])), ParameterError, "max_iterations: got None"),
         (lambda: N.while_loop(None, None, A([1]), "x"), ParameterError, "max_iterations: got 'x'"),
+        (lambda: N.while_loop(None, None, A([1]), np.inf), ParameterError, "max_iterations: got"),
         (lambda: N.while_loop(None, None, [], 3), ParameterError, "loop_vars: got none"),
         (lambda: N.while_loop(None, None, 3, 3), ParameterError, "loop_vars: got 3"),
         (

@@ -12,6 +12,7 @@ from modkit.errors import MXNetError, ParameterError
 from modkit.name import NameManager
 from modkit.symbol import evaluate
 from modkit.symbol.lower import lower
+from modkit.symbol.row_sparse import Factor, row_sources
 
 KEY = jax.random.key(0)
 
@@ -55,6 +56,14 @@ def test_names():
     lowered = lower(sym.Group([sym.BatchNorm(out, name="bn"), out]))
     assert lowered.aux_names == ("bn_moving_mean", "bn_moving_var")
     assert lowered.output_names == ("bn_output", "out_output")
+
+
+def test_a_chain_of_any_length_is_searched_for_rows_that_are_read():
+    net = sym.Variable("x")
+    for _ in range(1500):
+        net = sym.negative(net)
+    steps = lower(sym.dot(sym.Variable("csr"), net)).steps
+    assert row_sources(steps, {len(steps) - 1}) == {"x": Factor("csr")}
 
 
 def test_equal_graphs_are_lowered_once():

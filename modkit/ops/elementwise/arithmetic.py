@@ -136,8 +136,8 @@ def _modulo_jvp(primals: Any, tangents: Any) -> Any:
 def power(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
     """``lhs`` to the power ``rhs``.
 
-    Differs: where ``lhs`` is 0, MXNet's derivatives are NaN or infinite; here they are 0, or what
-    the power rule gives.
+    Differs: where ``lhs`` is 0, the derivative by ``rhs`` is 0 (MXNet: NaN or infinite); that by
+    ``lhs`` is the power rule's, which is NaN where ``rhs`` is 0 too.
     """
     return jnp.power(lhs, rhs)
 
