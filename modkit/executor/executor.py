@@ -16,7 +16,7 @@ from modkit.executor.memory_plan import planned_bytes
 from modkit.ndarray.ndarray import NDArray, array, from_jax
 from modkit.ndarray.sparse_cell import SparseStateCell
 from modkit.ndarray.sparse_views import view_of
-from modkit.ndarray.storage import Cell, View, x64_for
+from modkit.ndarray.storage import Cell, View, placed_on
 from modkit.ops.registry import Shape, dtype_name
 from modkit.ops.stype import DENSE
 from modkit.step.bound import Bound, Pass
@@ -314,7 +314,7 @@ class Executor:
         )
         for mine, other in zip(self._bound.outputs, made._bound.outputs, strict=True):
             if self._bound.last is None:
-                mine.wait_for(_Zeros(mine, other), mine.aval)
+                mine.wait_for(_Zeros(mine, self._ctx, other), mine.aval)
         return made
 
     # ── Descriptions ────────────────────────────────────────────────────────────────────────
@@ -353,12 +353,15 @@ class UnknownArgumentError(ParameterError):
 
 
 class _Zeros:
-    """An output before the first forward pass; with that of a smaller executor made from it."""
+    """Zeros, which an output shows until the first `forward`.
+
+    Those of an executor that was reshaped to smaller arrays begin with the output of that one.
+    """
 
     settled = True
 
-    def __init__(self, cell: Cell, smaller: Cell | None = None):
-        self._cell, self._smaller = cell, smaller
+    def __init__(self, cell: Cell, ctx: Context, smaller: Cell | None = None):
+        self._cell, self._ctx, self._smaller = cell, ctx, smaller
 
     def run(self) -> None:
         """Set the cell to zeros, with the smaller executor's output in front."""
@@ -366,8 +369,7 @@ class _Zeros:
         if self._smaller is not None:
             part = np.asarray(self._smaller.peek()).reshape(-1)[: value.size]
             value.reshape(-1)[: part.size] = part
-        with x64_for(value.dtype):
-            self._cell.set(jax.numpy.asarray(value))
+        self._cell.set(placed_on(value, self._ctx.jax_device))
 
 
 def make_executor(
@@ -403,7 +405,7 @@ def make_executor(
         out_avals=avals.outs,
     )
     for cell in bound.outputs:
-        cell.wait_for(_Zeros(cell), cell.aval)
+        cell.wait_for(_Zeros(cell, ctx), cell.aval)
     return Executor(symbol, ctx, args, grads, aux, grad_req, bound, group2ctx)
 
 

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from modkit import stream
 from modkit.compile.memo import made_once
+from modkit.ndarray.storage import x64_scope
 from modkit.step.bound import Pass
 from modkit.step.node_taps import NodeInput, NodeWatch, take_taps, taps_for
 from modkit.step.placement import Spec, finished
@@ -69,7 +70,7 @@ def _run(one_pass: Pass, observe: Observe, heads: Any) -> Any:
     inputs = one_pass.placed(one_pass.shared, one_pass.local, one_pass.aux)
     if bound.placement.model_parallel:  # the whole graph runs on the device of the context
         inputs, heads = jax.device_put((inputs, heads), bound.placement.device)
-    with bound.scope:
+    with x64_scope(bound.has_x64):
         return program(*inputs, one_pass.key_data, heads)
 
 

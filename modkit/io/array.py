@@ -49,9 +49,10 @@ class Held:
     def rows(self, ids: slice | np.ndarray, axis: int) -> NDArray:
         """The samples ``ids`` along ``axis``: a view of the array, or a copy."""
         cell = self.array._cell
-        version = cell.version()
-        if version is None or version is not self._version:  # on first use, or after a write
-            self._host, self._version = np.asarray(cell.unmoved()), version
+        if cell.rows is not self._host:  # else nothing has been written since
+            version = cell.version()
+            if version is None or version is not self._version:
+                self._host, self._version = np.asarray(cell.unmoved()), version
         value = self._host
         if isinstance(ids, slice):
             part = value[(slice(None),) * axis + (ids,)]

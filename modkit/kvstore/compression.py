@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,16 @@ class Compressor:
             residual = jnp.zeros_like(grad)
         out, self._residuals[key, place] = _quantise(self.rule, grad, residual)
         return out
+
+    @contextlib.contextmanager
+    def restored_on_error(self) -> Iterator[None]:
+        """A block that leaves the residuals as they were if it raises."""
+        before = dict(self._residuals)
+        try:
+            yield
+        except BaseException:
+            self._residuals = before
+            raise
 
 
 @jax.jit(static_argnums=0)

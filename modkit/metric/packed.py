@@ -24,21 +24,25 @@ class Layout(NamedTuple):
     parts: tuple[tuple[tuple[int, ...], str], ...]
 
 
-class Packed:
+class Packed(NamedTuple):
     """A tree of arrays as one array, a pytree with one leaf.
 
-    Args:
+    Attributes:
         layout: their structure.
-        words: their bits, (..., words) int32; leading axes are those of replicas or batches.
+        leaves: their bits, one array (..., words) int32; leading axes are those of replicas or
+            batches.
     """
 
-    __slots__ = ("layout", "words")
+    layout: Layout
+    leaves: tuple[Any]
 
-    def __init__(self, layout: Layout, words: tuple[Any]):
-        self.layout, (self.words,) = layout, words
+    @property
+    def words(self) -> Any:
+        """The one leaf."""
+        return self.leaves[0]
 
 
-jax.tree_util.register_pytree_node(Packed, lambda p: ((p.words,), p.layout), Packed)
+jax.tree_util.register_pytree_node(Packed, lambda p: (p.leaves, p.layout), Packed)
 
 
 def pack(tree: Any) -> Any:

@@ -18,6 +18,8 @@ class Accumulated:
     argument of ``fit`` and no callback because it decides how the module is bound.
 
     Attributes:
+        adds: whether gradients are added up, also those of one batch: an earlier ``fit`` has bound
+            the module so.
         binding: arguments for ``bind``.
         callbacks: the updates, in place of those of ``fit``; none for K = 1.
 
@@ -39,12 +41,10 @@ class Accumulated:
                 f"fit: accumulate={count} needs a module whose gradients are added up; this one is "
                 f"bound with grad_req={bound!r}: use force_rebind=True, or bind(grad_req='add')"
             )
-        if force_rebind:
-            module._adds_up = False
-        module._adds_up = module._adds_up or count > 1
+        self.adds = count > 1 or (module._adds_up and not force_rebind)
         self._module, self._count = module, count
-        self.binding: dict[str, Any] = {"grad_req": "add"} if module._adds_up else {}
-        self.callbacks: Sequence[Callback] = [Updates()] if module._adds_up else []
+        self.binding: dict[str, Any] = {"grad_req": "add"} if self.adds else {}
+        self.callbacks: Sequence[Callback] = [Updates()] if self.adds else []
 
     def updates(self, batches: int | None) -> int | None:
         """The number of updates of so many batches of an epoch."""

@@ -405,6 +405,7 @@ class BaseModule:
             data_shapes=source.provide_data, label_shapes=source.provide_label, for_training=True,
             force_rebind=force_rebind, **accumulated.binding,
         )  # fmt: skip
+        self._adds_up = accumulated.adds
         self._check_order(source, "fit: train_data")
         if monitor is not None:
             self.install_monitor(monitor)

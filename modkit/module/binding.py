@@ -37,10 +37,9 @@ from modkit.symbol.stypes import storage_types
 from modkit.tuning.config import current
 
 
-class InputSlot(NamedTuple):
-    """Target of a part of an input: scope and placement of its program, its cell, its slice."""
+class InputTarget(NamedTuple):
+    """Target of a part of an input: placement of its program, its cell, its slice."""
 
-    scope: Any
     home: Placement
     cell: AnyCell
     part: slice | None
@@ -75,7 +74,7 @@ class Binding(NamedTuple):
     slices: list[slice]
     bounds: list[Bound]
     parts: Sequence[slice | None]
-    inputs: dict[str, list[InputSlot]]
+    inputs: dict[str, list[InputTarget]]
     input_shapes: list[tuple[int, ...]]
     input_names: list[str]
     input_cells: Sequence[InputCell]
@@ -162,7 +161,7 @@ class GroupBinding:
             for i, (home, part) in enumerate(zip(homes, slices[: len(homes)], strict=True))
         ]
         parts: Sequence[slice | None] = [None] if len(bounds) == 1 else slices
-        inputs = _input_slots(bounds, parts, descs)
+        inputs = _input_targets(bounds, parts, descs)
         label_names, first = tuple(d.name for d in label_shapes or ()), bounds[0]
         one_program = len(bounds) == 1 and not first.placement.model_parallel
         labels_are_read = all(n in first.local for n in label_names)
@@ -254,13 +253,13 @@ class GroupBinding:
         )
 
 
-def _input_slots(
+def _input_targets(
     bounds: Sequence[Bound], parts: Sequence[slice | None], descs: Sequence[DataDesc]
-) -> dict[str, list[InputSlot]]:
+) -> dict[str, list[InputTarget]]:
     """See `Binding.inputs`."""
     return {
         d.name: [
-            InputSlot(b.scope, b.placement.at(d.name), b.local[d.name], part)
+            InputTarget(b.placement.at(d.name), b.local[d.name], part)
             for b, part in zip(bounds, parts, strict=True)
         ]
         for d in descs
@@ -269,7 +268,7 @@ def _input_slots(
 
 
 def _input_cells(
-    inputs: Mapping[str, list[InputSlot]], descs: Sequence[DataDesc]
+    inputs: Mapping[str, list[InputTarget]], descs: Sequence[DataDesc]
 ) -> list[InputCell]:
     """See `Binding.input_cells`."""
     slots = [slot for d in descs for slot in inputs.get(d.name, ())]

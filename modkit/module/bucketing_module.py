@@ -189,7 +189,7 @@ class BucketingModule(BaseModule):
             module.init_params(None, *before.get_params())
             if before.optimizer_initialized:
                 module.borrow_optimizer(before)
-        self._grad_req = req
+        self._grad_req, self._adds_up = req, False
         self.binded, self._buckets = True, {key: module}
         self._curr_module, self._curr_bucket_key = module, key
         if self._given is not None:

@@ -18,7 +18,7 @@ from modkit.errors import NameNotFoundError, NotReadyError, ParameterError, Shap
 from modkit.executor.binding import grad_requests
 from modkit.io import DataDesc
 from modkit.io.base import descriptions
-from modkit.module.binding import Binding, InputSlot
+from modkit.module.binding import Binding, InputTarget
 from modkit.module.inspection import GroupInspection
 from modkit.module.parameters import Parameters
 from modkit.module.split_batch import cut, groups_of, value_of
@@ -252,7 +252,7 @@ class DataParallelExecutorGroup(GroupInspection):
             targets = inputs.get(desc.name)
             if targets is None:  # an input that the graph has not
                 continue
-            _, home, cell, _ = targets[0]
+            home, cell, _ = targets[0]
             if isinstance(cell, SparseCell):
                 for target in targets:
                     own: Any = target.cell
@@ -270,10 +270,10 @@ class DataParallelExecutorGroup(GroupInspection):
             else:
                 self._load_parts(targets, value, self.binding.axes[desc.name])
 
-    def _load_parts(self, targets: Sequence[InputSlot], value: Any, axis: int) -> None:
-        for scope, home, cell, part in targets:
+    def _load_parts(self, targets: Sequence[InputTarget], value: Any, axis: int) -> None:
+        for home, cell, part in targets:
             piece = value if part is None or axis < 0 else cut(value, part, axis)
-            with scope:
+            with x64_for(piece.dtype, cell.aval.dtype):
                 if piece.dtype != cell.aval.dtype:
                     piece = piece.astype(cell.aval.dtype)
                 if isinstance(cell, InputCell) and isinstance(piece, np.ndarray):

@@ -170,6 +170,7 @@ class Module(BaseModule):
         self._is_apart = False
         self._step: Pass | None = None
         self._step_waits = True
+        self._lacks_labels = False  # whether the last batch did, in training
         self.optimizer_initialized = False
 
     @staticmethod
@@ -333,7 +334,7 @@ class Module(BaseModule):
         self._check_bind(None)
         if shared is not None and not (shared.binded and shared.params_initialized):
             raise NotReadyError("bind: shared_module needs bind() and init_params() first")
-        self._grad_req = req
+        self._grad_req, self._adds_up = req, False
         self._describe(data, labels)
         self._exec_group = DataParallelExecutorGroup(
             self._symbol, self._context, self._work_load_list, self._data_shapes or [],
@@ -366,7 +367,6 @@ class Module(BaseModule):
         check_bound_names(self, names_of(data), names_of(labels))
         self._data_shapes = data
         self._order_seen = False
-        self._lacks_labels = False
         self._label_shapes = labels or None
         self._bound_for = [*data, *labels]
 
@@ -400,14 +400,14 @@ class Module(BaseModule):
         if data == self._data_shapes and (labels or None) == self._label_shapes:
             self._bound_for = [*data, *labels]  # also where a batch of these shapes came before
             return
-        kept = self._data_shapes, self._label_shapes, self._bound_for
+        kept = self._data_shapes, self._label_shapes, self._bound_for, self._order_seen
         self._bind_as_stored()
         try:
             self._describe(data, labels)
             before = self._exec_group.execs if self._monitors else []
             self._exec_group.bind_exec(self._data_shapes, self._label_shapes)
         except BaseException:  # what is refused leaves the module as it was
-            self._data_shapes, self._label_shapes, self._bound_for = kept
+            self._data_shapes, self._label_shapes, self._bound_for, self._order_seen = kept
             raise
         self._move_monitors(before)
 

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import jax
 
-from modkit import engine
+from modkit import engine, stream
 from modkit.callback import Run
 from modkit.errors import NotReadyError, ParameterError
 from modkit.io import DataBatch
@@ -173,10 +173,23 @@ def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Su
     store = group.store
     with store.lock, DeferredReads():  # as in `Module.update`
         store.adopt(names, states_of(module, updater, names, indices), module._shards)
-        *queued, (data, key, table) = zip(arrays, keys, tables, strict=False)
+        steps = zip(arrays, keys, tables, strict=False)
+        steps = list(steps) if len(arrays) == 1 else _all_or_none(steps, updater.optimizer)
+        *queued, (data, key, table) = steps
         update = Update(names, rule, table, queued)
         sums = Pass.of_step(bound, store, data, key, update).run(metric, label_names)
     return sums if queued else [sums], len(module._context) > 1
+
+
+def _all_or_none(steps: Iterable[Any], optimizer: Any) -> list[Any]:
+    """A list of steps; if making one raises, update counts and the random stream are as before."""
+    position = stream.position()
+    try:
+        with optimizer._uncounted_on_error():
+            return list(steps)
+    except BaseException:
+        stream.move_to(position)
+        raise
 
 
 def join_update(module: Any, one_pass: Pass, request: UpdateRequest) -> bool:

@@ -51,35 +51,45 @@ def update_unfused(
         )
     if not group.backed:
         warn_of_no_gradients(group)
-    if group.store.apart:
-        grads = [group.gradients_of(n) for n in names]
-        calls = [
-            ([i + k for i in indices], [each[k] for each in grads], group.weights_of(names, k))
-            for k in range(len(group.contexts))
-        ]
-    else:
-        if sums is not None:
-            grads = sums
-        elif store is not None and (module._compression_params or module._workers is not None):
-            grads = [_compressed(store, n, group.gradients_of(n)) for n in names]
-        else:
-            grads = [group.summed_gradient(n) for n in names]
-        some = indices if isinstance(indices, Indices) else list(indices)
-        calls = [(some, grads, group.weights_of(names))]
-    arrays = [weight for _, _, weights in calls for weight in weights]
-    if hasattr(updater, "states_synced"):
-        states = [states_of(module, updater, names, at, weights) for at, _, weights in calls]
-        arrays += [each for each in jax.tree.leaves(states) if isinstance(each, NDArray)]
     optimizer = getattr(updater, "optimizer", module._optimizer)
     lists = hasattr(updater, "optimizer") and optimizer.whole_lists
-    # If it raises, nothing changes.
-    with _rolled_back_on_error(arrays), optimizer._uncounted_on_error():
+    with contextlib.ExitStack() as undo:  # if it raises, nothing changes
+        if isinstance(store, KVStore) and store._compressor is not None:
+            undo.enter_context(store._compressor.restored_on_error())
+        calls = _updater_calls(module, names, indices, sums)
+        arrays = [weight for _, _, weights in calls for weight in weights]
+        if hasattr(updater, "states_synced"):
+            states = [states_of(module, updater, names, at, weights) for at, _, weights in calls]
+            arrays += [each for each in jax.tree.leaves(states) if isinstance(each, NDArray)]
+        undo.enter_context(_rolled_back_on_error(arrays))
+        undo.enter_context(optimizer._uncounted_on_error())
         for call in calls:
             if module._update_on_kvstore and not lists:
                 for parameter in zip(*call, strict=True):  # as a store calls it, by key
                     updater(*parameter)
             else:
                 updater(*call)
+
+
+def _updater_calls(
+    module: Any, names: Sequence[str], indices: Sequence[Any], sums: list[NDArray] | None
+) -> list[tuple[Sequence[Any], list[NDArray], list[NDArray]]]:
+    """Arguments of the updater's calls: indices, gradients and weights, for each training apart."""
+    group, store = module._exec_group, module._kvstore
+    if group.store.apart:
+        grads = [group.gradients_of(n) for n in names]
+        return [
+            ([i + k for i in indices], [each[k] for each in grads], group.weights_of(names, k))
+            for k in range(len(group.contexts))
+        ]
+    if sums is not None:
+        grads = sums
+    elif store is not None and (module._compression_params or module._workers is not None):
+        grads = [_compressed(store, n, group.gradients_of(n)) for n in names]
+    else:
+        grads = [group.summed_gradient(n) for n in names]
+    some = indices if isinstance(indices, Indices) else list(indices)
+    return [(some, grads, group.weights_of(names))]
 
 
 @contextlib.contextmanager

@@ -39,19 +39,8 @@ def needs_x64(*dtypes: Any) -> bool:
 
 
 def x64_scope(enabled: bool) -> Any:
-    """The enable_x64 scope, or an empty one."""
-    return _X64Scope() if enabled else _NO_SCOPE
-
-
-class _X64Scope:
-    """An enable_x64 scope that may be entered more than once."""
-
-    def __enter__(self) -> None:
-        self._inner = jax.enable_x64(True)
-        self._inner.__enter__()
-
-    def __exit__(self, *exc: object) -> None:
-        self._inner.__exit__(*exc)
+    """The enable_x64 scope, to be entered once, or an empty one."""
+    return jax.enable_x64(True) if enabled else _NO_SCOPE
 
 
 def placed_on(value: Any, device: Any) -> jax.Array:

@@ -111,8 +111,7 @@ class Bound:
         self.eager = not all(c.waits for c in (*self.own.aux.values(), *self.own.grads.values()))
         kinds = (*(c.aval.dtype for c in cells), *(a.dtype for a in out_avals))
         self.has_x64 = lowered.needs_x64 or needs_x64(*kinds)
-        self.scope = x64_scope(self.has_x64)
-        self.guard = Guard(self.lock, self.scope) if self.has_x64 else self.lock
+        self.guard = WideLock(self.lock) if self.has_x64 else self.lock
         self.latest: tuple[Any, Any] = (None, None)  # what decides the latest program, and it
         self._table: Any = None
         self._given: np.ndarray | None = None
@@ -232,25 +231,28 @@ class Bound:
                 self.last.run()
 
 
-class Guard(NamedTuple):
-    """A lock and a scope, entered together."""
+class WideLock:
+    """A lock that is held together with JAX's enable_x64 scope; a thread may nest it."""
 
-    lock: Any
-    scope: Any
+    def __init__(self, lock: Any):
+        self._lock = lock
+        self._scopes: list[Any] = []  # those entered by the thread that holds the lock
 
     def __enter__(self) -> None:
-        self.lock.acquire()
+        self._lock.acquire()
         try:
-            self.scope.__enter__()
+            scope = x64_scope(enabled=True)
+            scope.__enter__()
+            self._scopes.append(scope)
         except BaseException:
-            self.lock.release()
+            self._lock.release()
             raise
 
     def __exit__(self, *exc: object) -> None:
         try:
-            self.scope.__exit__(*exc)
+            self._scopes.pop().__exit__(*exc)
         finally:
-            self.lock.release()
+            self._lock.release()
 
 
 class OwnCells(NamedTuple):
@@ -275,6 +277,12 @@ class Update(NamedTuple):
     rule: Any
     hyper: Any
     queued: Sequence[tuple[Arrays, Any, Any]] = ()
+
+
+_LOST = (
+    "The step failed after it had begun to write over parameters and optimizer states, which are "
+    "lost. Load them from a checkpoint; fit(resume=folder) saves and loads them by itself."
+)
 
 
 class Pass:
@@ -442,7 +450,10 @@ class Pass:
                     self._run_without_update()
                 return None
             except Exception as error:
-                if metric is None or isinstance(error, CallbackError):  # it is not the metric's
+                lost = store is not None and self.update is not None and store.is_lost()
+                if lost:
+                    error.add_note(_LOST)
+                if lost or metric is None or isinstance(error, CallbackError):  # not the metric's
                     self.give_up()
                     raise
                 failure = error

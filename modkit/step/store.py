@@ -225,6 +225,11 @@ class Store:
                 slot.copy_in(params if slot.field == "params" else optimizer)
         return params, optimizer
 
+    def is_lost(self) -> bool:
+        """Whether a step that has failed has taken the buffers of parameters or their states."""
+        leaves = jax.tree.leaves((self.state.params, self.state.optimizer))
+        return any(isinstance(x, jax.Array) and x.is_deleted() for x in leaves)
+
     def commit(
         self, work: Work, params: Arrays, optimizer: Arrays, aux: Arrays, grads: Arrays
     ) -> None:

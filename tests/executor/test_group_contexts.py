@@ -19,3 +19,10 @@ def test_arrays_are_on_the_context_of_their_group():
         assert executor.grad_dict[name].context == expected
     assert {a.context for a in executor.aux_arrays} == {groups["two"]}
     assert executor.forward()[0].context == groups["two"]
+
+
+def test_outputs_before_the_first_forward_are_where_those_after_it_are():
+    x = mx.sym.Variable("x")
+    executor = (x * 2).bind(mx.cpu(1), {"x": mx.nd.ones(2, mx.cpu(1))})
+    before = executor.outputs[0]._cell.peek().devices()
+    assert before == executor.forward()[0]._cell.peek().devices()

@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import modkit as mx
 import modkit.kvstore as kv
 import modkit.ndarray as nd
 from modkit.context import cpu
 from modkit.errors import DTypeError, NotSupportedError, ParameterError
 from modkit.kvstore.compression import TwoBit
+from tests.module.networks import assert_same, batches, mlp
 
 A, B, C = [0.2, 0.6, -0.7, -0.3], [0.5, -0.5, 1.2, 0.1], [3.0, -3.0, 0.0, 0.49]
 
@@ -88,3 +90,33 @@ def test_where_it_does_not_exist():
     made.init("a", nd.zeros((2,), dtype="float16"))
     with pytest.raises(DTypeError, match="float32"):
         made.push("a", nd.ones((2,), dtype="float16"))
+
+
+def test_an_update_that_raises_keeps_the_residuals():
+    class Late(mx.lr_scheduler.LRScheduler):
+        ready = False
+
+        def __call__(self, count):
+            if not self.ready:
+                raise RuntimeError("not yet")
+            return 0.1
+
+    def trained(*, raises):
+        (batch,), schedule = batches(1), Late()
+        schedule.ready = not raises
+        params = {"type": "2bit", "threshold": 0.01}
+        module = mx.mod.Module(mlp(), context=[cpu(0), cpu(1)], compression_params=params)
+        module.bind([("data", (8, 10))], [("softmax_label", (8,))])
+        module.init_params(mx.init.One())
+        module.init_optimizer("device", optimizer_params={"lr_scheduler": schedule})
+        for _ in range(2):
+            module.forward_backward(batch)
+            if not schedule.ready:
+                with pytest.raises(RuntimeError, match="not yet"):
+                    module.update()
+                schedule.ready = True
+            module.update()
+        kept = module._kvstore._compressor._residuals
+        return {str(key): value for key, value in kept.items()}
+
+    assert_same(trained(raises=True), trained(raises=False))

@@ -46,6 +46,15 @@ def test_what_is_left_at_the_end_of_an_epoch_is_an_update():
     assert module._present_optimizer.num_update == 9  # 2 + 2 + 1 batches, three times
 
 
+def test_a_training_after_another_binding_updates_once_a_batch():
+    module = mx.mod.Module(mlp())
+    fit(8, module, accumulate=2)
+    module.bind([("data", (8, 10))], [("softmax_label", (8,))], force_rebind=True)
+    before = module._present_optimizer.num_update
+    fit(8, module)
+    assert module._present_optimizer.num_update - before == 3 * 6
+
+
 def test_a_second_training_adds_to_no_old_gradients():
     one, other = mx.mod.Module(mlp()), mx.mod.Module(mlp())
     fit(8, one, accumulate=2)

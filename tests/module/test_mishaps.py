@@ -47,6 +47,48 @@ class FailingProp(mx.operator.CustomOpProp):
         return Failing()
 
 
+def test_64_bit_types_end_with_a_step_whose_metric_fails():
+    net = mx.sym.FullyConnected(mx.sym.Variable("data", dtype="float64"), num_hidden=2, name="fc")
+    arrays = (mx.nd.ones((4, 3), dtype="float64"), mx.nd.ones(4, dtype="float64"))
+    module = mx.mod.Module(mx.sym.SoftmaxOutput(net, name="softmax"))
+    with pytest.raises(ValueError, match="axis 7"):
+        module.fit(mx.io.NDArrayIter(*arrays, 4), eval_metric=mx.metric.create("acc", axis=7),
+                   num_epoch=1)  # fmt: skip
+    assert not jax.config.jax_enable_x64
+
+
+def test_an_error_of_a_step_that_has_begun_is_shown_and_says_what_is_lost():
+    (batch,) = batches(1)
+    module, metric = ready(mlp(), batch), mx.metric.create("acc")
+    for _ in range(2):
+        module.forward_backward(batch)
+        module.update()
+        module.update_metric(metric, batch.label)
+    bound = module._exec_group.bounds[0]
+    decides, program = bound.latest
+
+    def failing(*args):
+        program(*args)
+        raise MemoryError("no room")
+
+    bound.latest = decides, failing
+    module.forward_backward(batch)
+    module.update()
+    with pytest.raises(MemoryError, match="no room") as caught:
+        module.update_metric(metric, batch.label)
+    assert "lost" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize("sizes", [(8, 8), (8, 4, 4), (4, 8)])
+def test_a_batch_without_labels_is_not_trained_on_whatever_its_size(sizes):
+    (batch,) = batches(1)
+    module = ready(mlp(), batch)
+    for size in sizes:
+        module.forward(mx.io.DataBatch([batch.data[0][:size]], None), is_train=True)
+        with pytest.raises(mx.MXNetError, match="needs labels"):
+            module.backward()
+
+
 def test_a_batch_that_fails_does_not_spoil_the_next():
     net = mx.sym.Custom(mx.sym.Variable("data"), op_type="fails_on_negative_data", name="custom")
     net = mx.sym.BatchNorm(net, name="bn", momentum=0.5)

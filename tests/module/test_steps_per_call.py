@@ -242,3 +242,18 @@ def test_settings_that_change_while_training_count_at_the_next_batch():
 def test_a_number_that_is_none(steps):
     with pytest.raises(ValueError, match=r"steps_per_call: got .* expected an integer from 1 on"):
         fitted(steps_per_call=steps)
+
+
+def test_a_schedule_that_raises_within_a_chunk_counts_no_batch_of_it():
+    class Ending(mx.lr_scheduler.LRScheduler):
+        def __call__(self, count):
+            if count > 5:
+                raise RuntimeError("ended")
+            return 0.1
+
+    module = mx.mod.Module(network())
+    with pytest.raises(RuntimeError, match="ended"):
+        module.fit(iterator(), num_epoch=1, steps_per_call=4,
+                   optimizer_params={"lr_scheduler": Ending()})  # fmt: skip
+    assert module._present_optimizer.num_update == 4
+    assert set(module._present_optimizer._index_update_count.values()) == {4}
