@@ -44,7 +44,10 @@ class RuleOptimizer(Optimizer):
     _unless: ClassVar[tuple[str, Callable[..., Any], Mapping[str, Any]] | None] = None
     """An attribute, and the formula and fields of the rule while it is false or 0."""
     _columns: ClassVar[tuple[str, ...]] = UpdateRule.columns
-    """Names of the columns of ``hyper``, those of the rule."""
+    """Names of the columns of ``hyper`` that are computed, those of the rule."""
+    _numbers: ClassVar[tuple[str, ...]] = ()
+    """Attributes that are columns, too, where the formula reads them: another value of one needs
+    no other program."""
     _clip_norm: float | None = None  # set by the callback ClipGlobalNorm
 
     def rule(self) -> UpdateRule | None:
@@ -94,7 +97,7 @@ class RuleOptimizer(Optimizer):
             multipliers = self._multipliers(indices)
             constant = _own_methods(type(self)).constant
             rate = None if constant and self.lr_scheduler is None else self._rate()
-            settings = self.lr if rate is None else rate, self.wd, self.rescale_grad
+            settings = self.lr if rate is None else rate, _numbers_of(type(self))(self)
             if latest is not None and latest[0] is multipliers and latest[1] == settings:
                 return latest[2]
             rate = self._rate() if rate is None else rate
@@ -131,9 +134,10 @@ class RuleOptimizer(Optimizer):
             "t": self._counts.of(indices),
         }  # fmt: skip
         self._adjust(found, indices)
-        table = np.empty((len(indices), len(self._columns)), np.float32)
-        for row, name in zip(table.T, self._columns, strict=True):
-            row[:] = found[name]
+        columns = self._require_rule().columns
+        table = np.empty((len(indices), len(columns)), np.float32)
+        for row, name in zip(table.T, columns, strict=True):
+            row[:] = getattr(self, name) if name in self._numbers else found[name]
         return table
 
     def _adjust(self, columns: dict[str, Any], indices: Sequence[Any]) -> None:
@@ -290,6 +294,12 @@ def _constants(formula: Any, columns: tuple[str, ...]) -> list[str]:
 
 
 @functools.cache
+def _numbers_of(klass: type[RuleOptimizer]) -> Callable[[RuleOptimizer], tuple[Any, ...]]:
+    """Reads the attributes that a table of ``hyper`` depends on, but the rate."""
+    return operator.attrgetter("wd", "rescale_grad", *klass._numbers)
+
+
+@functools.cache
 def _settings(klass: type[RuleOptimizer]) -> tuple[str, ...]:
     """Names of the attributes that decide the rule of a class with a formula."""
     others = () if klass._unless is None else klass._unless[:1]
@@ -315,8 +325,11 @@ def _rule_of(klass: type[RuleOptimizer], *values: Any) -> FormulaRule:
     if isinstance(lazy := fields.get("lazy"), str):
         fields = {**fields, "lazy": bool(own[lazy])}
     names = _constants(formula, klass._columns)
-    numbers = tuple((n, (own[n] or None) if n.startswith("clip") else own[n]) for n in names)
-    return FormulaRule(formula, numbers, columns=klass._columns, **fields)
+    columns = (*klass._columns, *(n for n in names if n in klass._numbers))
+    constants = tuple(
+        (n, (own[n] or None) if n.startswith("clip") else own[n]) for n in names if n not in columns
+    )
+    return FormulaRule(formula, constants, columns=columns, **fields)
 
 
 _EAGER = ("update_multi_precision", "_update_impl", "create_state", "create_state_multi_precision")

@@ -41,7 +41,7 @@ class SGD(RuleOptimizer):
     lists_rates = True
     _stateless: ClassVar[Any] = {"lazy": "lazy_update", "master_first": False}
     _formula, _fields = staticmethod(formulas.sgd_mom), {**_stateless, "bare": True}
-    _unless = "momentum", formulas.sgd, _stateless
+    _unless, _numbers = ("momentum", formulas.sgd, _stateless), ("momentum",)
 
     def __init__(self, momentum: float = 0.0, lazy_update: bool = True, **kwargs: Any):
         super().__init__(**kwargs)
@@ -90,6 +90,7 @@ class NAG(RuleOptimizer):
     """
 
     direct = True
+    _numbers = ("momentum",)
 
     def __init__(self, momentum: float = 0.0, **kwargs: Any):
         super().__init__(**kwargs)
@@ -100,8 +101,8 @@ class NAG(RuleOptimizer):
         numbers = (("clip_gradient", self.clip_gradient or None),)
         if not self.momentum:
             return FormulaRule(formulas.sgd, numbers, lazy=True, master_first=False)
-        numbers = (("momentum", self.momentum), *numbers)
-        return NAGRule(formulas.nag_mom, numbers, bare=True, master_first=False)
+        columns = (*UpdateRule.columns, "momentum")
+        return NAGRule(formulas.nag_mom, numbers, columns=columns, bare=True, master_first=False)
 
 
 @register

@@ -476,14 +476,16 @@ def test_the_table_of_a_step_is_the_one_before_until_something_changes():
         lambda: setattr(sgd, "rescale_grad", 2.0),
         lambda: sgd.lr_mult.update({0: 2.0}),
         lambda: sgd.wd_mult.update({0: 4.0}),
+        lambda: setattr(sgd, "momentum", 0.5),
     ]
-    seen = [table.tolist()]
+    seen, high = [table.tolist()], float(np.float32(0.9))
     for change in changes:
         change()
         seen.append(sgd.hyper((0,)).tolist())
     assert seen == [
-        [[0.5, 0.25, 1.0]], [[0.75, 0.25, 1.0]], [[0.75, 0.5, 1.0]], [[0.75, 0.5, 2.0]],
-        [[1.5, 0.5, 2.0]], [[1.5, 2.0, 2.0]],
+        [[0.5, 0.25, 1.0, high]], [[0.75, 0.25, 1.0, high]], [[0.75, 0.5, 1.0, high]],
+        [[0.75, 0.5, 2.0, high]], [[1.5, 0.5, 2.0, high]], [[1.5, 2.0, 2.0, high]],
+        [[1.5, 2.0, 2.0, 0.5]],
     ]  # fmt: skip
     adam = mx.optimizer.Adam()
     assert adam.hyper((0,)).tolist() != adam.hyper((0,)).tolist()

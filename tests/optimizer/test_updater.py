@@ -311,7 +311,7 @@ def test_updates_of_small_arrays_on_the_host_compile_nothing(name, params):
 
 def test_updates_of_arrays_in_turn_keep_a_program_each():
     """A second list of the same rule does not make the first look for its program again."""
-    updater = opt.get_updater(opt.create("sgd", momentum=0.5))
+    updater = opt.get_updater(opt.create("sgd", momentum=0.5, clip_gradient=7))  # a rule of its own
     arrays = [nd.ones((n, 3)) for n in (2, 5)]
     for each in arrays:
         each._cell.peek()

@@ -114,9 +114,10 @@ def test_metric_of_the_users_own_sees_each_batch():
     assert metric.get()[1] == 1.0
 
 
-def test_one_program_for_all_steps_and_none_for_a_new_rate(compilations):
+@pytest.mark.parametrize("optimizer", ["sgd", "nag"])
+def test_one_program_for_all_steps_and_none_for_a_new_rate_or_momentum(optimizer, compilations):
     data = batches(6, size=6, shape=(7,))
-    module = ready(mlp(hidden=5), data[0], momentum=0.9)
+    module = ready(mlp(hidden=5), data[0], optimizer=optimizer, momentum=0.9)
     metric = mx.metric.create("acc")
     assert compilations.during(lambda: fused(module, data[0], metric)) == ["step"]
 
@@ -124,6 +125,7 @@ def test_one_program_for_all_steps_and_none_for_a_new_rate(compilations):
         for number, batch in enumerate(data[1:]):
             module._optimizer.set_learning_rate(0.1 / (number + 2))
             module._optimizer.rescale_grad = 1 / (number + 6)
+            module._optimizer.momentum = 0.9 - 0.1 * number
             fused(module, batch, metric)
 
     assert compilations.during(rest) == []
