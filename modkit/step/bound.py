@@ -18,7 +18,7 @@ from modkit.ops.custom import CallbackError
 from modkit.ops.sparse_values import plain, plain_parts
 from modkit.signals import DeferredReads, DeferredSignals
 from modkit.step.across_workers import AcrossWorkers
-from modkit.step.fused import Metric, StepPlan, step_program, steps_program
+from modkit.step.fused import Metric, StepInputs, StepPlan, step_program, steps_program
 from modkit.step.node_taps import take_taps
 from modkit.step.placement import Placement
 from modkit.step.programs import Programs, programs_for
@@ -577,11 +577,11 @@ class Pass:
             if workers is not None:  # whose arrays have equal shapes
                 data = {n: plain_parts(value, bound.placement.count) for n, value in data.items()}
             key_data, hyper = self.key_data, bound.numbers(update.hyper)
-        # The fields of `StepInputs`; as it is, and without a profiler, there are no further calls.
-        inputs = (params, optimizer, fixed, data, self.aux, self.old, key_data, hyper)
+        inputs = StepInputs(params, optimizer, fixed, data, self.aux, self.old, key_data, hyper)
+        # Without a profiler there are no further calls.
         made = self._timed("step", program, *inputs) if profiler.aggregated else program(*inputs)
-        self._finish(*made[2:5], params=made[0], optimizer=made[1])
-        return made[5]
+        self._finish(made.outputs, made.changed, made.grads, made.params, made.optimizer)
+        return made.sums
 
     def _finish(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ import numpy as np
 from modkit import stream
 from modkit.compile.memo import made_once
 from modkit.optimizer.update_rules import TreeRule
-from modkit.step.placement import Kind, Spec, finished
+from modkit.step.placement import Spec, finished
 from modkit.step.programs import gradients, programs_for
 from modkit.step.shards import Shards
 from modkit.symbol.lower import Lowered
@@ -23,10 +23,6 @@ from modkit.tuning.config import current
 Metric = Callable[[Sequence[Any], Sequence[Any]], Any]
 
 _UPDATE = zlib.crc32(b"update")
-Shared = Annotated[Any, "shared"]
-Local = Annotated[Any, "local"]
-Plain = Annotated[Any, "plain"]
-"""The kind of a tree of arrays; see `modkit.step.placement.Kind`."""
 
 
 class StepInputs(NamedTuple):
@@ -44,14 +40,14 @@ class StepInputs(NamedTuple):
             parameter; for several steps a table each.
     """
 
-    params: Shared
-    optimizer: Shared
-    fixed: Shared
-    data: Local
-    aux: Local
-    old: Local
-    key_data: Plain
-    hyper: Plain
+    params: Any
+    optimizer: Any
+    fixed: Any
+    data: Any
+    aux: Any
+    old: Any
+    key_data: Any
+    hyper: Any
 
 
 class StepResults(NamedTuple):
@@ -66,18 +62,23 @@ class StepResults(NamedTuple):
         sums: the metric's; for several steps a list.
     """
 
-    params: Shared
-    optimizer: Shared
-    outputs: Local
-    changed: Local
-    grads: Local
-    sums: Local
+    params: Any
+    optimizer: Any
+    outputs: Any
+    changed: Any
+    grads: Any
+    sums: Any
 
 
-def _kinds(of: type) -> tuple[Kind, ...]:
-    """The kinds of the fields, in their order."""
-    hints = get_type_hints(of, include_extras=True)
-    return tuple(hint.__metadata__[0] for hint in hints.values())
+_INPUT_KINDS = StepInputs(
+    params="shared", optimizer="shared", fixed="shared", data="local", aux="local", old="local",
+    key_data="plain", hyper="plain",
+)  # fmt: skip
+_RESULT_KINDS = StepResults(
+    params="shared", optimizer="shared", outputs="local", changed="local", grads="local",
+    sums="local",
+)  # fmt: skip
+"""The kind of each tree of arrays; see `modkit.step.placement.Kind`."""
 
 
 class StepPlan(NamedTuple):
@@ -102,8 +103,8 @@ class StepPlan(NamedTuple):
     shards: Shards | None = None
 
 
-def _step(plan: StepPlan, in_loop: bool = False) -> Callable[..., tuple[Any, ...]]:
-    """Traced: one step, from the fields of `StepInputs` to those of `StepResults`.
+def _step(plan: StepPlan, in_loop: bool = False) -> Callable[..., StepResults]:
+    """Traced: one step, a function of the fields of `StepInputs`.
 
     In a loop it has no barriers: XLA refuses to keep them there.
     """
@@ -113,8 +114,10 @@ def _step(plan: StepPlan, in_loop: bool = False) -> Callable[..., tuple[Any, ...
     if isinstance(rule, TreeRule):
         rule = replace(rule, row_sparse=lowered.row_sparse_inputs)
 
-    def step(*inputs: Any) -> tuple[Any, ...]:
-        params, state, fixed, data, aux, old, key_data, hyper = inputs
+    def step(
+        params: Any, optimizer: Any, fixed: Any, data: Any, aux: Any, old: Any, key_data: Any,
+        hyper: Any,
+    ) -> StepResults:  # fmt: skip
         values = {**fixed, **params, **data, **aux}
         outputs, pullback, changed = programs.differentiate(values, key_data)
         grads = gradients(pullback, outputs, None, old)
@@ -125,11 +128,11 @@ def _step(plan: StepPlan, in_loop: bool = False) -> Callable[..., tuple[Any, ...
         key = jax.random.fold_in(stream.as_key(key_data), _UPDATE)
         params = {n: changed.pop(n, p) for n, p in params.items()}
         if shards is None:
-            params, state = rule.update(home.reduce(own), state, params, hyper, key)
+            params, optimizer = rule.update(home.reduce(own), optimizer, params, hyper, key)
         else:
-            params, state = shards.update(rule, own, state, params, hyper, key)
+            params, optimizer = shards.update(rule, own, optimizer, params, hyper, key)
         sums = metric([data[n] for n in labels], outputs) if metric else None
-        return params, state, outputs, changed, grads, sums
+        return StepResults(params, optimizer, outputs, changed, grads, sums)
 
     return step
 
@@ -154,13 +157,13 @@ def _compiled(plan: StepPlan, step: Callable[..., Any]) -> Callable[..., Any]:
     on_host = plan.lowered.on_host
     donate = () if on_host else (0, 1)
     of = str(plan.lowered)
-    run = plan.home.compile(Spec(step, _kinds(StepInputs), _kinds(StepResults), donate, of))
+    run = plan.home.compile(Spec(step, _INPUT_KINDS, _RESULT_KINDS, donate, of))
     return finished(run) if on_host else run
 
 
 @made_once(maxsize=256)
 def step_program(plan: StepPlan) -> Callable[..., Any]:
-    """The compiled step of a plan: from the fields of `StepInputs` to those of `StepResults`."""
+    """The compiled step of a plan, a function of the fields of `StepInputs` to `StepResults`."""
     return _compiled(plan, _step(plan))
 
 
@@ -174,15 +177,18 @@ def steps_program(plan: StepPlan) -> Callable[..., Any]:
     in_a_row = plan.home.platform == "cpu" and slow
     step = _step(plan, in_loop=not in_a_row)
 
-    def steps(*inputs: Any) -> tuple[Any, ...]:
-        params, state, fixed, batches, aux, old, key_data, hyper = inputs
-        stacked = jax.tree.map(lambda *each: jnp.stack(each), *batches)
+    def steps(
+        params: Any, optimizer: Any, fixed: Any, data: Any, aux: Any, old: Any, key_data: Any,
+        hyper: Any,
+    ) -> StepResults:  # fmt: skip
+        stacked = jax.tree.map(lambda *each: jnp.stack(each), *data)
 
         def run(carried: Any, data: Any, key_data: Any, hyper: Any) -> Any:
-            params, state, aux = carried
-            params, state, *last, sums = step(params, state, fixed, data, aux, old, key_data, hyper)
-            _, changed, _ = last
-            return (params, state, {n: changed.get(n, a) for n, a in aux.items()}), last, sums
+            params, optimizer, aux = carried
+            made = step(params, optimizer, fixed, data, aux, old, key_data, hyper)
+            aux = {n: made.changed.get(n, a) for n, a in aux.items()}
+            last = made.outputs, made.changed, made.grads
+            return (made.params, made.optimizer, aux), last, made.sums
 
         def one(carried: Any, batch: Any) -> Any:
             *begun, _ = carried
@@ -192,13 +198,16 @@ def steps_program(plan: StepPlan) -> Callable[..., Any]:
             return (*begun, last), sums
 
         first = jax.tree.map(lambda each: each[0], (stacked, key_data, hyper))
-        _, empty, _ = jax.eval_shape(run, (params, state, aux), *first)
+        _, empty, _ = jax.eval_shape(run, (params, optimizer, aux), *first)
         empty = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), empty)
-        begin = (params, state, aux, empty)
-        (params, state, _, last), sums = jax.lax.scan(
-            one, begin, (stacked, key_data, hyper), unroll=len(batches) if in_a_row else 1
+        (params, optimizer, _, last), sums = jax.lax.scan(
+            one,
+            (params, optimizer, aux, empty),
+            (stacked, key_data, hyper),
+            unroll=len(data) if in_a_row else 1,
         )
-        each = [jax.tree.map(lambda a, i=i: a[i], sums) for i in range(len(batches))]
-        return params, state, *last, each
+        outputs, changed, grads = last
+        sums = [jax.tree.map(lambda a, i=i: a[i], sums) for i in range(len(data))]
+        return StepResults(params, optimizer, outputs, changed, grads, sums)
 
     return _compiled(plan, steps)

@@ -42,9 +42,7 @@ class Spec(NamedTuple):
 
     def by_kind(self, convert: Callable[[Kind], Any]) -> tuple[Any, Any]:
         """``convert(kind)`` for each argument, and for each result or the only one."""
-        outs = self.outs
-        made = convert(outs) if isinstance(outs, str) else tuple(map(convert, outs))
-        return tuple(map(convert, self.ins)), made
+        return tuple(map(convert, self.ins)), jax.tree.map(convert, self.outs)
 
 
 class Placement:
