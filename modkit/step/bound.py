@@ -113,9 +113,8 @@ class Bound:
         self.has_x64 = lowered.needs_x64 or needs_x64(*kinds)
         self.guard = WideLock(self.lock) if self.has_x64 else self.lock
         self.latest: tuple[Any, Any] = (None, None)  # what decides the latest program, and it
-        self._table: Any = None
         self._given: np.ndarray | None = None
-        self._content: bytes | None = None
+        self._table: Any = None  # the latest one given, or its copy on the device
 
     def _own_cells(self, cells: Cells) -> Cells:
         """The cells that are not slots of the store."""
@@ -152,13 +151,10 @@ class Bound:
         return stream.UNUSED
 
     def numbers(self, table: np.ndarray) -> Any:
-        """The hyperparameters of a step; on the device once they repeat in successive steps."""
+        """The hyperparameters of a step; on the device once a table comes again."""
         if table is not self._given or table.flags.writeable:
-            self._given, content = table, table.tobytes()
-            if content != self._content:
-                self._table, self._content = table, content
-                return table
-        if isinstance(self._table, np.ndarray):
+            self._given = self._table = table
+        elif self._table is table:
             self._table = self.placement.numbers(table)
         return self._table
 
