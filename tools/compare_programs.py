@@ -147,13 +147,13 @@ def side(package):
     results = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     mx = importlib.import_module(package)
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        while True:
-            try:
-                lines = pickle.load(sys.stdin.buffer)
-            except EOFError:
-                return
+    while True:
+        try:
+            lines = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
             signal.alarm(LIMIT_S)
             mx.autograd.set_recording(False)
             mx.autograd.set_training(False)
@@ -166,6 +166,7 @@ def side(package):
                     pickle.dump(_value(mx, line, names), results, 4)
                     results.flush()  # the next line may end the process
             signal.alarm(0)
+            os.chdir("/")
 
 
 def _value(mx, line, names):
