@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -50,7 +51,8 @@ class Names:
             AttributeError: an unknown name; lists close matches or a replacement.
         """
         if name in self.modules or name in self._home:
-            with uncollected(lasting=True):  # 250 collections of 0.1 s, with JAX
+            # 250 collections of 0.1 s, with JAX
+            with uncollected(lasting=True), _same_random_numbers():
                 module = importlib.import_module(self.modules.get(name) or self._home[name])
             found = module if name in self.modules else getattr(module, name)
         elif name in self._absent:
@@ -66,6 +68,18 @@ class Names:
         """Public names, without modules of the inside: the package's ``__dir__``."""
         present = [n for n in vars(sys.modules[self._package]) if n.startswith("__")]
         return sorted({*present, *self.all})
+
+
+@contextlib.contextmanager
+def _same_random_numbers() -> Iterator[None]:
+    """NumPy's global generator keeps its state: JAX draws from it while it is imported."""
+    random = None if "jax" in sys.modules else sys.modules.get("numpy.random")
+    state = None if random is None else random.get_state()
+    try:
+        yield
+    finally:
+        if random is not None:
+            random.set_state(state)
 
 
 def optional(module: str, message: str) -> Any:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import modkit as mx
@@ -54,18 +55,22 @@ def test_importing_the_package_imports_nothing_else():
 
 IMPORTED = """
 import gc
+import numpy as np
 import modkit as mx
+np.random.seed(3)
 collections = []
 gc.callbacks.append(lambda phase, info: collections.append(info["generation"]))
 mx.mod.Module
 rooms = {name.split(".")[1] for name in sys.modules if name.startswith("modkit.")}
 old = len(gc.get_objects(2)) > 100_000
-print(json.dumps([collections, gc.isenabled(), gc.get_freeze_count(), old, sorted(rooms)]))
+drawn = np.random.randint(1000)
+print(json.dumps([collections, gc.isenabled(), gc.get_freeze_count(), old, drawn, sorted(rooms)]))
 """
 
 
 def test_modules_are_imported_without_collections_and_without_rooms_above_them():
-    *collector, rooms = in_a_fresh_process(IMPORTED)
+    *collector, drawn, rooms = in_a_fresh_process(IMPORTED)
+    assert drawn == np.random.RandomState(3).randint(1000)  # JAX draws while it is imported
     assert collector == [[], True, 0, True]
     assert {"module", "symbol", "callback"} <= set(rooms)
     assert not {"artefacts", "commands", "contrib", "image", "onnx", "predictor"} & set(rooms)
