@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
 from collections.abc import Iterator
 
@@ -21,7 +22,7 @@ def set_bulk_size(size: int) -> int:
     It has no effect on execution: graphs are compiled as a whole, eager operators run one by one.
     """
     global _bulk_size
-    before, _bulk_size = _bulk_size, int(size)
+    before, _bulk_size = _bulk_size, operator.index(size)
     return before
 
 

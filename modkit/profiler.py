@@ -33,6 +33,8 @@ _KNOWN = (
 
 _log = logging.getLogger(__name__)
 _folder = "profile"
+_traced = _folder
+"""The folder of the trace that runs, or of the latest: `set_config` may have set another since."""
 _running = _unwritten = False
 _times_ms: dict[str, dict[str, tuple[int, float, float, float]]] = {}
 """Number, sum, least and largest of the durations, by section of the table and by name."""
@@ -91,7 +93,7 @@ def set_state(state: str = "stop", profile_process: str = "worker") -> None:
         FileAccessError: the folder of the trace cannot be written. The profiler has stopped; JAX
             keeps that trace, and writes it before the next one starts.
     """
-    global _running, _unwritten, aggregated
+    global _running, _unwritten, _traced, aggregated
     if state not in ("run", "stop"):
         raise StateError(f"set_state: got {state!r}, expected 'run' or 'stop'")
     if profile_process != "worker":
@@ -105,13 +107,14 @@ def set_state(state: str = "stop", profile_process: str = "worker") -> None:
             if _unwritten:
                 _end_trace()
             jax.profiler.start_trace(_folder)
+            _traced = _folder
         _running = state == "run"
         aggregated = _present()
         if not _running:
             _unwritten = True
             _end_trace()
             _log.info(
-                "profiler: wrote a trace into %s, and %s for chrome://tracing", _folder, _write()
+                "profiler: wrote a trace into %s, and %s for chrome://tracing", _traced, _write()
             )
 
 
@@ -121,14 +124,14 @@ def _end_trace() -> None:
     try:
         jax.profiler.stop_trace()
     except jax.errors.JaxRuntimeError as error:
-        raise FileAccessError(f"{_folder}: cannot be written: {error}") from error
+        raise FileAccessError(f"{_traced}: cannot be written: {error}") from error
     _unwritten = False
 
 
 def _write() -> Path:
     """Write the events of the latest trace to the configured file, as MXNet's profiler does."""
     path = Path(f"{_folder}.json")
-    latest = max(Path(_folder).glob("plugins/profile/*/*.trace.json.gz"))
+    latest = max(Path(_traced).glob("plugins/profile/*/*.trace.json.gz"))
     content = gzip.decompress(latest.read_bytes())
     end = b"]}"
     with atomic_write(path) as file:  # JAX's last event is an empty one

@@ -1,6 +1,7 @@
 """base, engine, libinfo, log, profiler, runtime, util: the small modules of MXNet."""
 
 import ctypes
+import gzip
 import json
 import logging
 import os
@@ -83,6 +84,9 @@ def test_bulk_size_is_remembered():
     with mx.engine.bulk(5):
         assert mx.engine.set_bulk_size(7) == 5
     assert mx.engine.set_bulk_size(before) == 10
+    with pytest.raises(TypeError):
+        mx.engine.set_bulk_size("5")
+    assert mx.engine.set_bulk_size(before) == before
 
 
 def test_environment_variables(monkeypatch):
@@ -206,6 +210,21 @@ def test_a_trace_that_cannot_be_written_has_ended(tmp_path, monkeypatch):
     mx.profiler.set_state("run")
     mx.profiler.set_state("stop")
     assert len(started) == 2
+
+
+def test_a_trace_goes_to_the_file_that_is_set_when_it_ends(tmp_path, monkeypatch):
+    def trace(folder):
+        part = Path(folder, "plugins", "profile", "now")
+        part.mkdir(parents=True)
+        (part / "host.trace.json.gz").write_bytes(gzip.compress(b'{"traceEvents":[{}]}'))
+
+    monkeypatch.setattr(mx.profiler, "_folder", str(tmp_path / "first"))
+    monkeypatch.setattr("jax.profiler.start_trace", trace)
+    monkeypatch.setattr("jax.profiler.stop_trace", lambda: None)
+    mx.profiler.set_state("run")
+    mx.profiler.set_config(filename=str(tmp_path / "second.json"))
+    mx.profiler.set_state("stop")
+    assert (tmp_path / "second.json").read_text() == '{"traceEvents":[{}]}'
 
 
 # MXNet 1.9.1: whether eager calls and bound graphs have rows, by options beside aggregate_stats.
