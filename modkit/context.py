@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import jax
 
-from modkit.errors import DeviceError, NameNotFoundError
+from modkit.errors import DeviceError, NameNotFoundError, ParameterError
 from modkit.fork import process
 from modkit.lazy import dir_of
 
@@ -59,7 +59,12 @@ class Context:
                 f"{', '.join(self.devstr2type)}"
             )
         self.device_typeid = self.devstr2type[device_type]
-        self.device_id = int(device_id)
+        try:
+            self.device_id = int(device_id)
+        except (TypeError, ValueError):
+            raise ParameterError(
+                f"Context: device_id: got {device_id!r}, expected a whole number"
+            ) from None
 
     @property
     def device_type(self) -> str:

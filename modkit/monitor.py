@@ -93,7 +93,16 @@ class Monitor:
             self.queue.append((self.step, name, self.stat_func(array)))
 
     def install(self, exe: Monitored) -> None:
-        """Watch an executor. May be called for several."""
+        """Watch an executor. May be called for several.
+
+        Raises:
+            ParameterError: it is none.
+        """
+        if not hasattr(exe, "set_monitor_callback"):
+            raise ParameterError(
+                f"Monitor.install: got {type(exe).__name__}, expected an executor; a module's "
+                "install_monitor(monitor) watches its own"
+            )
         self.exes.append(exe)
         if self.activated:
             exe.set_monitor_callback(self.stat_helper, self.monitor_all)

@@ -158,6 +158,38 @@ MISTAKES = [
     ),
     # code, what: the exception; then parts of its text: where, got, expected, what to do
     (
+        "mx.io.NDArrayIter((X, X), Y)",
+        "ParameterError",
+        "NDArrayIter: data",
+        "got a tuple",
+        "expected an array, a list or a dictionary of them",
+        "np.array(...) of it is one",
+    ),
+    (
+        "mx.mon.Monitor(1).install(net())",
+        "ParameterError",
+        "Monitor.install",
+        "got Symbol",
+        "expected an executor",
+        "install_monitor(monitor) watches its own",
+    ),
+    (
+        "mx.cpu('a')",
+        "ParameterError",
+        "Context: device_id",
+        "got 'a'",
+        "expected a whole number",
+        "expected",
+    ),
+    (
+        "mx.sym.var('a', attr='b')",
+        "ParameterError",
+        "attr",
+        "got 'b'",
+        "expected a dictionary of names and strings",
+        "expected",
+    ),
+    (
         "mx.io.NDArrayIter(X, Y, batch_size=5.0)",
         "ParameterError",
         "NDArrayIter",

@@ -2497,6 +2497,94 @@ def checks_of_symbols(mx):
 
 
 @question
+def arrays_of_random_helpers(mx):
+    """Random arrays of `test_utils` draw from NumPy's generator, in MXNet's order."""
+    tu, found = mx.test_utils, []
+
+    def drawn(function, *args, **kwargs):
+        np.random.seed(3)  # noqa: NPY002 - MXNet's helpers draw from NumPy's generator
+        found.append([function(*args, **kwargs), np.random.rand()])  # noqa: NPY002
+
+    drawn(tu.random_sample, [5, 6, 7, 8], 3)
+    drawn(tu.rand_ndarray, (4, 3), "csr", 0.5)
+    drawn(tu.rand_ndarray, (2, 5), "csr", 0.3, dtype="float64")
+    drawn(tu.rand_ndarray, (4, 3), "row_sparse", 0.5, modifier_func=lambda v: v * 2)
+    drawn(tu.rand_ndarray, (4, 3), "csr", 0.5, modifier_func=lambda v: v * 2)
+    drawn(tu.rand_ndarray, (3, 9), "csr", 0.5, distribution="powerlaw")
+    refused = tu.rand_ndarray, (4, 3), "csr", 0.5
+    found.append(refusal(*refused, distribution="powerlaw"))
+    found.append(refusal(tu.random_sample, [1, 2], 3))
+    square = mx.sym.square(mx.sym.Variable("x")).simple_bind(mx.cpu(), x=(3,))
+    points = [np.array([1, 2, 3], dtype) for dtype in ("float32", "float64")]
+    return [*found, *(tu.numeric_grad(square, {"x": point})["x"] for point in points)]
+
+
+@question
+def arguments_of_array_iterators(mx):
+    """A tuple is neither an array nor a list of them, and a pair is none."""
+    rows = np.ones((2, 2), np.float32)
+    given = (
+        *((rows, rows), [("data", rows)], [("data", mx.nd.array(rows))], [[1, 2], [3, 4]]),
+        *({"a": rows, "b": [1, 2]}, {1: rows}, "a", 3),
+    )
+    found = [refusal(mx.io.NDArrayIter, each) for each in given]
+    return [*found, refusal(mx.io.NDArrayIter, rows, (rows, rows))]
+
+
+@question
+def labels_with_fractions(mx):
+    """F1 and MCC cut fractions of labels off, and see two classes then."""
+    outputs = [mx.nd.array([[0.3, 0.7], [0.7, 0.3], [0.3, 0.7], [0.7, 0.3], [0.7, 0.3]])]
+    found = []
+    for name in ("f1", "mcc"):
+        for labels in ([0, 0.25, 0.5, 0.75, 1], [0, 1, 1, 0, 1.9], [-0.5, 0, 0.3, 1, 1]):
+            metric = mx.metric.create(name)
+            found.append([refusal(metric.update, [mx.nd.array(labels)], outputs), metric.get()[1]])
+        wrong = mx.nd.array([0, 1, 2, 0, 1])
+        found.append(refusal(mx.metric.create(name).update, [wrong], outputs))
+    return found
+
+
+@question
+def rates_within_lists(mx):
+    """In a list each parameter has the rate of its own call, where the counts differ."""
+    found = {}
+    for name in ("signum", "sgd", "nag", "lamb", "adam", "rmsprop", "adagrad", "ftml", "lars"):
+        schedule = mx.lr_scheduler.PolyScheduler(6, base_lr=0.3)
+        optimizer = mx.optimizer.create(name, lr_scheduler=schedule)
+        updater = mx.optimizer.get_updater(optimizer)
+        weights = [mx.nd.ones((2,)) for _ in range(3)]
+        for indices in ([1], [0, 1], [2, 0], [2, 0, 1]):
+            gradients = [mx.nd.array([0.5, 0.25]) for _ in indices]
+            updater(indices, gradients, [weights[i] for i in indices])
+        found[name] = [weights, optimizer.num_update, updater.aggregate_updates]
+    return found
+
+
+@question
+def image_iterators_past_the_end(mx):
+    """An image iterator begins anew without a reset, unless it pads or discards the last batch."""
+    head = struct.pack(">IIBBBBB", 2, 2, 8, 2, 0, 0, 0)
+    pixels = zlib.compress((b"\0" + bytes(6)) * 2)
+    parts = [(b"IHDR", head), (b"IDAT", pixels), (b"IEND", b"")]
+    image = b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(v)) + n + v + struct.pack(">I", zlib.crc32(n + v)) for n, v in parts
+    )
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for i in range(5):
+            Path(folder, f"{i}.png").write_bytes(image)
+        listed = [[float(i), f"{i}.png"] for i in range(5)]
+        for handle in ("pad", "discard", "roll_over"):
+            for batch in (1, 2, 5):
+                iterator = mx.image.ImageIter(
+                    batch, (3, 2, 2), imglist=listed, path_root=folder, last_batch_handle=handle
+                )
+                found += [[[b.label[0], b.pad] for b in iterator] for _ in range(3)]
+    return found
+
+
+@question
 def writes_at_new_axes(mx):
     """A value without the new axes of the key is broadcast to the elements as they lie."""
     values = {

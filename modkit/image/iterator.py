@@ -130,9 +130,15 @@ class ImageIter(DataIter):
         """The next label, an NDArray if it is of a list, and the encoded image.
 
         Raises:
-            StopIteration: there is none.
+            StopIteration: there is none. As in MXNet the next call begins anew, unless
+                incomplete batches are discarded.
         """
-        label, encoded = self._samples.next()
+        try:
+            label, encoded = self._samples.next()
+        except StopIteration:
+            if self.last_batch_handle != "discard":
+                self._samples.rewind()
+            raise
         return (label if self.imglist is None else array(label)), encoded
 
     def next(self) -> DataBatch:
@@ -147,7 +153,6 @@ class ImageIter(DataIter):
             raise StopIteration
         while len(samples) < self.batch_size:  # a small set of images is repeated
             self._ended = True
-            self._samples.rewind()
             self._fill(samples)
         return self._batch(samples, missing or (self.batch_size - len(carried)) % self.batch_size)
 

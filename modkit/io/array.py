@@ -129,6 +129,11 @@ def named_sources(data: Any, default_name: str, what: str) -> list[tuple[str, So
     """
     if data is None:
         return []
+    if isinstance(data, tuple):
+        raise ParameterError(
+            f"NDArrayIter: {what}: got a tuple, expected an array, a list or a dictionary of them; "
+            "list(...) of it is several inputs, np.array(...) of it is one"
+        )
     if not isinstance(data, list | Mapping):
         data = [data]
     if not isinstance(data, Mapping):
@@ -154,7 +159,7 @@ def _listed(counts: Mapping[str, int]) -> str:
     for name, count in counts.items():
         names.setdefault(count, []).append(name)
     parts = [f"{some(those, most=3)}: {count}" for count, those in names.items()]
-    is_list = any(name.startswith("_0_") for name in counts)
+    is_list = any(str(name).startswith("_0_") for name in counts)
     hint = ". Each element of a list is an input; np.array(list) is one" if is_list else ""
     return "; ".join(parts) + hint
 
@@ -174,12 +179,7 @@ def _source(value: Any, what: str) -> Source:
         try:
             return Held(array(value, Context("cpu", 0)))
         except DTypeError as error:
-            hint = ""
-            if any(isinstance(each, str | bytes) for each in np.asarray(value, object).flat):
-                kind = np.asarray(value).dtype
-                hint = f"; it has texts (dtype {kind}): number them, classes for instance by "
-                hint += "names, numbers = np.unique(texts, return_inverse=True)"
-            raise DTypeError(f"NDArrayIter: {what}: {error}{hint}") from error
+            raise DTypeError(f"NDArrayIter: {what}: {error}{_text_hint(value)}") from error
     if all(hasattr(value, name) for name in ("shape", "dtype", "__getitem__")):
         return OnDisk(value)
     hint = "; make one array of a list of numbers: np.array(list)"
@@ -187,6 +187,20 @@ def _source(value: Any, what: str) -> Source:
         f"NDArrayIter: {what}: got {type(value).__name__}, expected an NDArray, a NumPy array, an "
         "h5py data set, a list of them, or a dictionary of name to one of them"
         f"{hint if isinstance(value, str | Number) else ''}"
+    )
+
+
+def _text_hint(value: Any) -> str:
+    """Advice for an array with texts; empty for other arrays."""
+    try:
+        found = np.asarray(value)
+    except ValueError:  # parts of several shapes
+        return ""
+    if not any(isinstance(each, str | bytes) for each in found.flat):
+        return ""
+    return (
+        f"; it has texts (dtype {found.dtype}): number them, classes for instance by "
+        "names, numbers = np.unique(texts, return_inverse=True)"
     )
 
 

@@ -253,6 +253,11 @@ class LibSVMIter(_TableIter):
         if label_libsvm is not None and label_libsvm != "NULL":
             label = _libsvm_table(os.fspath(label_libsvm), label_width[0])[0]
             label_shape = label_width
+        elif label_width != (1,):
+            raise ParameterError(
+                f"LibSVMIter: label_shape: got {label_width} without label_libsvm, expected (1,): "
+                "a line of the data has one label"
+            )
         self._describe((width,), label_shape, np.float32)
         parts, index = checked_part(num_parts, part_index, "LibSVMIter")
         part = slice(None) if parts == 1 else _lines_of_part(path, parts, index)

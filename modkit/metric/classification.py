@@ -12,7 +12,7 @@ import numpy as np
 from modkit.errors import ParameterError
 from modkit.metric.base import Names, alias, register
 from modkit.metric.pooled import Average, PooledMetric
-from modkit.metric.statistics import BinaryCounts, ClassPairs, Hits, TopKHits
+from modkit.metric.statistics import BinaryCounts, ClassPairs, Hits, TopKHits, whole
 from modkit.metric.traced import LabelError, TracedMetric, as_host_array, in_host_memory
 
 
@@ -53,10 +53,11 @@ class TopKAccuracy(TracedMetric):
     """Fraction of samples whose label is among the ``top_k`` largest outputs.
 
     Shapes:
-        labels: (N,); outputs: (N, C).
+        labels: (N,); outputs: (N, C), or classes (N,).
 
     Differs: ties are resolved in favour of the higher class index; in MXNet their order is
-    unspecified.
+    unspecified. Outputs of one axis are classes; MXNet compares labels with the order that sorts
+    these outputs.
 
     Args:
         top_k: number of classes, more than 1. The name becomes ``name_<top_k>``.
@@ -96,7 +97,7 @@ class _Binary(PooledMetric):
     def _as_lists(self, labels: Any, preds: Any) -> tuple[list[Any], list[Any]]:
         labels, preds = super()._as_lists(labels, preds)
         for label in filter(in_host_memory, labels):  # labels on a device are checked when folded
-            self._check_binary(np.unique(as_host_array(label)).size > 2)
+            self._check_binary(np.unique(whole(as_host_array(label))).size > 2)
         return labels, preds
 
     def _check_binary(self, more_than_two: bool) -> None:
@@ -117,7 +118,8 @@ class F1(_Binary):
     """Harmonic mean of precision and recall of class 1.
 
     Shapes:
-        labels: (N, ...); outputs: (N, C, ...), the predicted class is the arg-max.
+        labels: (N, ...), fractions are cut off; outputs: (N, C, ...), the predicted class is the
+            arg-max.
 
     Differs: labels of more than two values on an accelerator raise when the value is read.
 

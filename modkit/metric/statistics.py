@@ -84,12 +84,12 @@ class Hits(Statistic):
         """Count the hits; XLA compares with the label's own score, which is faster than arg-max."""
         _check_classes(label, pred, self.axis)
         if label.shape == pred.shape:
-            hits = _whole(label) == _whole(pred)
+            hits = whole(label) == whole(pred)
         elif _module(pred) is np:
             best = pred.argmax(self.axis)
-            hits = _whole(label).reshape(best.shape) == best
+            hits = whole(label).reshape(best.shape) == best
         else:
-            hits = _is_argmax(_whole(label), jnp.moveaxis(pred, self.axis, -1))
+            hits = _is_argmax(whole(label), jnp.moveaxis(pred, self.axis, -1))
         return _mean(_number(hits), label.size)
 
 
@@ -104,12 +104,12 @@ class TopKHits(Statistic):
 
     def __call__(self, label: Any, pred: Any) -> Mean:
         """Count the hits."""
-        label = _whole(label).reshape(-1)
+        label = whole(label).reshape(-1)
         if pred.ndim > 2:
             raise ShapeError(f"outputs have shape {pred.shape}, expected (N, C) or (N,)")
         _check_sizes(len(label), len(pred), label.shape, pred.shape)
         if pred.ndim == 1:
-            return _mean(_number(label == _whole(pred)), label.size)
+            return _mean(_number(label == whole(pred)), label.size)
         classes = pred.shape[1]
         if self.top_k > classes:
             raise ShapeError(
@@ -137,7 +137,7 @@ class BinaryCounts(Statistic):
         predicted = pred.argmax(axis=1)
         if label.shape != predicted.shape:
             _check_sizes(label.size, len(pred), label.shape, pred.shape)
-        label, predicted = _whole(label).reshape(-1), predicted.reshape(-1) == 1
+        label, predicted = whole(label).reshape(-1), predicted.reshape(-1) == 1
         positive = label == 1
         both, positives, marked = map(_number, (positive & predicted, positive, predicted))
         low, high = label.min(initial=2**31 - 1), label.max(initial=-(2**31))
@@ -157,7 +157,7 @@ class ClassPairs(Statistic):
         _check_classes(label, pred, 1)
         if label.shape != pred.shape:
             pred = pred.argmax(axis=1)
-        return Classes(_whole(label).reshape(-1), _whole(pred).reshape(-1))
+        return Classes(whole(label).reshape(-1), whole(pred).reshape(-1))
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class LogLoss(Statistic):
 
     def __call__(self, label: Any, pred: Any) -> Mean | CheckedMean:
         """Sum over the samples; labels outside of the classes are counted in ``bad``."""
-        label, xp = _whole(label).reshape(-1), _module(pred)
+        label, xp = whole(label).reshape(-1), _module(pred)
         if pred.ndim < 2:
             raise ShapeError(f"outputs have shape {pred.shape}, expected (N, C)")
         _check_sizes(len(label), len(pred), label.shape, pred.shape)
@@ -205,7 +205,7 @@ class Surprisal(Statistic):
         label, xp = label.reshape(-1), _module(pred)
         if self.axis not in (-1, pred.ndim - 1):
             pred = xp.moveaxis(pred, self.axis, -1)
-        prob = pred.reshape(-1, classes)[xp.arange(label.size), _clipped(_whole(label), classes)]
+        prob = pred.reshape(-1, classes)[xp.arange(label.size), _clipped(whole(label), classes)]
         loss = -xp.log(xp.maximum(_real(prob), 1e-10))
         if self.ignore_label is None:
             return _mean(loss.sum(), label.size)
@@ -288,14 +288,14 @@ OUTSIDE = np.iinfo(np.int32).min
 """NumPy's cast of numbers that int32 does not hold, as MXNet's metrics take NaN."""
 
 
-def _whole(x: Any) -> Any:
+def whole(x: Any) -> Any:
     """``x`` as int32, saturated; NaN is the least number, which is no class."""
-    whole, xp = x.astype(np.int32), _module(x)
+    cut, xp = x.astype(np.int32), _module(x)
     if not jnp.issubdtype(x.dtype, jnp.floating):
-        return whole
-    if xp is np and (whole == OUTSIDE).any():
-        whole = convert(x, whole.dtype)
-    return xp.where(x != x, OUTSIDE, whole)
+        return cut
+    if xp is np and (cut == OUTSIDE).any():
+        cut = convert(x, cut.dtype)
+    return xp.where(x != x, OUTSIDE, cut)
 
 
 def _clipped(label: Any, classes: int) -> Any:

@@ -48,6 +48,9 @@ class UpdateCounts:
         begin: initial count of an index that has not been counted yet.
         counted: dictionaries by device, from a pickle.
         present: the one of them that is current, identified by identity, else by value.
+
+    Attributes:
+        uneven: whether the indices of the latest `add` have several counts.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class UpdateCounts:
         )
         self._block: tuple[Sequence[Any], np.ndarray, int] | None = None
         self._steps = 0
+        self.uneven = False
 
     def add(self, indices: tuple[Any, ...]) -> int:
         """Increment the count of each index; the maximum of the new counts."""
@@ -71,7 +75,9 @@ class UpdateCounts:
             return self._block[2] + self._steps
         counts = self.present()
         new = [counts.get(i, self.begin) + 1 for i in indices]
-        if len(set(indices)) < len(indices):  # a repeated index counts repeatedly
+        repeated = len(set(indices)) < len(indices)
+        self.uneven = repeated or len(set(new)) > 1
+        if repeated:  # an index that counts several times
             for i in indices:
                 counts[i] = counts.get(i, self.begin) + 1
             return max(new, default=0)

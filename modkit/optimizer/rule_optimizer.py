@@ -82,16 +82,18 @@ class RuleOptimizer(Optimizer):
 
         Args:
             indices: the parameters; `Indices` are counted in the calls that MXNet makes for them,
-                where a user's schedule or methods can see these.
+                where a user's schedule or methods can see these, or rates differ between them.
 
         Returns:
             (number of parameters, number of columns), float32.
         """
         if shows_calls(type(self), type(self.lr_scheduler)):
-            with self._uncounted_on_error():
-                return self._table(indices, *self._by_calls(indices))
-        indices, before = tuple(indices), self.num_update
+            return self._table_by_calls(indices)
+        given, indices, before = indices, tuple(indices), self.num_update
         self._update_count(indices)
+        if self._counts.uneven and self.lr_scheduler is not None:
+            self._uncount(indices, before)
+            return self._table_by_calls(given)
         latest = self._derived.get("table")
         try:
             multipliers = self._multipliers(indices)
@@ -109,6 +111,10 @@ class RuleOptimizer(Optimizer):
             table.flags.writeable = False
             self._derived["table"] = multipliers, settings, table
         return table
+
+    def _table_by_calls(self, indices: Sequence[Any]) -> np.ndarray:
+        with self._uncounted_on_error():
+            return self._table(indices, *self._by_calls(indices))
 
     def _by_calls(self, indices: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
         """Count updates and compute rates and decays, as each call of MXNet does."""

@@ -40,7 +40,7 @@ class Updater:
     @property
     def aggregate_updates(self) -> bool:
         """Whether lists of parameters are updated by one call of the optimizer."""
-        return self.optimizer.aggregate_num > 0 or self.optimizer.whole_lists
+        return self.optimizer.aggregate_num > 0
 
     def __call__(self, index: Any, grad: Any, weight: Any) -> None:
         """Update a parameter, or each of a list of them."""

@@ -51,8 +51,10 @@ def check_strings(attrs: Mapping[str, Any]) -> None:
     """Refuse attributes that are not strings.
 
     Raises:
-        ParameterError: naming the first one.
+        ParameterError: naming the first one, or what is no dictionary.
     """
+    if not isinstance(attrs, Mapping):
+        raise ParameterError(f"attr: got {attrs!r}, expected a dictionary of names and strings")
     for name, value in attrs.items():
         if not isinstance(value, str):
             raise ParameterError(

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import itertools
-import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from modkit.context import Context, current_context
-from modkit.errors import ShapeError
+from modkit.errors import ParameterError, ShapeError
 from modkit.ndarray import NDArray, arange, array, eye
 from modkit.test_utils.defaults import default_dtype
-from modkit.test_utils.sparse import create_sparse_array
+from modkit.test_utils.sparse import rand_sparse_ndarray
 
 # NumPy's global generator, which tests seed.
 _draw: Any = np.random
 
 
 def random_sample(population: Iterable[Any], k: int) -> list[Any]:
-    """``k`` different members of ``population``, in their order."""
+    """``k`` different members of ``population``, in random order."""
     members = list(population)
-    return [members[i] for i in sorted(random.sample(range(len(members)), k))]
+    if not 0 <= k <= len(members):
+        raise ParameterError(f"random_sample: k: got {k}, expected 0 to {len(members)}")
+    return [members[i] for i in _draw.permutation(len(members))[:k]]
 
 
 def rand_shape_2d(dim0: int = 10, dim1: int = 10, allow_zero_size: bool = False) -> tuple[int, ...]:
@@ -75,12 +76,12 @@ def rand_ndarray(
     distribution: str | None = None,
     ctx: Context | None = None,
 ) -> NDArray:
-    """A normal random array, or a sparse one from `create_sparse_array`."""
+    """A normal random array, or a sparse one from `rand_sparse_ndarray`."""
     if stype != "default":
-        return create_sparse_array(
-            shape, stype, dtype=dtype, modifier_func=modifier_func, density=density,
-            shuffle_csr_indices=shuffle_csr_indices,
-        ).as_in_context(ctx or current_context())  # fmt: skip
+        return rand_sparse_ndarray(
+            shape, stype, density, dtype, distribution, None, None, modifier_func,
+            shuffle_csr_indices, ctx or current_context(),
+        )[0]  # fmt: skip
     return array(_draw.standard_normal(tuple(shape)), ctx=ctx, dtype=dtype)
 
 

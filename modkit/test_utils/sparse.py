@@ -37,10 +37,10 @@ def rand_sparse_ndarray(
         density: fraction of stored elements (CSR) or rows; default: random.
         dtype: default: float32.
         distribution: ``"uniform"`` (default), or for ``"csr"`` ``"powerlaw"``: each row has twice
-            as many elements as the previous one.
+            as many elements as the previous one, which are random ones from 1 to 3 in order.
         data_init: value of all stored elements; default: random.
         rsp_indices: the stored rows, for ``"row_sparse"``.
-        modifier_func: applied to every element; those of ``"csr"`` with ``data_init`` keep it.
+        modifier_func: applied to every stored element of ``"row_sparse"``.
         shuffle_csr_indices: shuffle the columns of each row.
         ctx: device.
 
@@ -60,39 +60,53 @@ def rand_sparse_ndarray(
     if stype == "csr":
         if not 0 <= share <= 1:
             raise ParameterError(f"density: got {density}, expected a number from 0 to 1")
-        kept = _kept(shape, share, distribution)
-        modify = modifier_func if data_init is None else None
-        dense = np.where(kept, _values(shape, data_init, modify), 0).astype(kind)
-        made = csr_matrix(dense, ctx=ctx, dtype=kind)
-        if shuffle_csr_indices:
+        by_power = distribution == "powerlaw"
+        dense = _by_power(shape, share) if by_power else _uniform(shape, share, data_init)
+        made = csr_matrix(dense.astype(kind), ctx=ctx, dtype=kind)
+        if shuffle_csr_indices and not by_power:
             shuffle_csr_column_indices(made)
         return made, (made.indptr, made.indices, made.data)
     if stype != "row_sparse":
         raise ParameterError(f"stype: got {stype!r}, expected 'csr' or 'row_sparse'")
-    rows = np.flatnonzero(_kept(shape[:1], share, None)) if rsp_indices is None else rsp_indices
+    rows = np.flatnonzero(_draw.rand(shape[0]) < share) if rsp_indices is None else rsp_indices
     rows = np.sort(np.asarray(rows)).astype(np.int64)
-    values = _values((len(rows), *shape[1:]), data_init, modifier_func).astype(kind)
+    values = _draw.rand(len(rows), *shape[1:])
+    if data_init is not None:
+        values[:] = data_init
+    if modifier_func is not None and values.size:
+        values = np.vectorize(modifier_func)(values)
+    values = values.astype(kind)
     sparse = row_sparse_array((values, rows), tuple(shape), ctx, kind)
     return sparse, (values, rows)
 
 
-def _kept(shape: Sequence[int], share: float, distribution: str | None) -> np.ndarray:
-    if distribution != "powerlaw":
-        return _draw.rand(*shape) < share
-    left, kept, count = round(share * shape[0] * shape[1]), np.zeros(tuple(shape), bool), 1
-    for row in kept:
-        row[: min(count, left)] = True
-        left, count = left - int(row.sum()), count * 2
-    return kept
+def _uniform(shape: Sequence[int], share: float, data_init: float | None) -> np.ndarray:
+    """An array with values from 0 to 1 at random positions, drawn as in MXNet."""
+    rows, columns = shape
+    count = round(share * rows * columns)
+    at = _draw.choice(rows * columns, count, replace=False)
+    values = _draw.rand(count)
+    dense = np.zeros((rows, columns))
+    dense[at % rows, at // rows] = values if data_init is None else data_init
+    return dense
 
 
-def _values(
-    shape: Sequence[int], data_init: float | None, modify: Callable[[Any], Any] | None
-) -> np.ndarray:
-    # In (0, 1]: a 0 would not be stored.
-    drawn = 1 - _draw.rand(*shape)
-    values = drawn if data_init is None else np.full(tuple(shape), data_init)
-    return values if modify is None or not values.size else np.vectorize(modify)(values)
+def _by_power(shape: Sequence[int], share: float) -> np.ndarray:
+    """An array whose rows begin with 2, 4, 8, ... values as long as they last, then with 1."""
+    rows, columns = shape
+    count = int(share * rows * columns)
+    if count < 2 * rows:
+        raise ParameterError(
+            f"density: got {share} for shape {tuple(shape)}, which are {count} values; 'powerlaw' "
+            f"expects two a row, {2 * rows}, at least"
+        )
+    dense, left = np.zeros((rows, columns)), count - rows
+    dense[:, 0] = 1 + _draw.uniform(0.001, 2, rows)
+    for power, row in enumerate(dense, 1):
+        more = min(2**power, columns, left + 1) - 1
+        row[1 : 1 + more] = 1 + _draw.uniform(0.001, 2, more)
+        left -= more
+    return dense
 
 
 def create_sparse_array(

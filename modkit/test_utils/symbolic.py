@@ -104,7 +104,7 @@ def numeric_grad(
         dtype: element type of the arguments.
     """
     values = {
-        name: np.asarray(v, v.dtype if isinstance(v, NDArray) else dtype_name(dtype))
+        name: np.asarray(v, v.dtype if isinstance(v, NDArray | np.ndarray) else dtype_name(dtype))
         for name, v in location.items()
     }
     for name, value in values.items():
@@ -119,8 +119,8 @@ def numeric_grad(
     def slope(name: str, index: tuple[int, ...]) -> float:
         moved = values[name].copy()
         ends = []
-        for side in (eps / 2, -eps / 2):
-            moved[index] = values[name][index] + side
+        for step in (eps / 2, -eps):  # rounded one after the other, as in MXNet
+            moved[index] += step
             executor.arg_dict[name][:] = moved
             ends.append(output())
         executor.arg_dict[name][:] = values[name]

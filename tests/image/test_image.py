@@ -63,6 +63,7 @@ BAD = [
     (lambda: mx.image.imdecode(cases.PNG, flag=-1), mx.MXNetError, "flag"),
     (lambda: mx.image.imread("absent.png"), MissingFileError, "absent.png"),
     (lambda: mx.image.imresize(mx.nd.ones((2, 2, 3)), 0, 5), ValueError, "1 or more"),
+    (lambda: mx.image.imresize(mx.nd.ones((2, 2, 3)), [], 5), mx.MXNetError, r"got w=\[\], h=5"),
     (lambda: mx.image.imresize(mx.nd.ones((2, 2, 3)), 3, 5, 7), ValueError, "interp"),
     (lambda: mx.image.imresize(mx.nd.ones((2, 2)), 3, 5), ValueError, "height, width"),
     (lambda: mx.image.CreateAugmenter((3, 5, 5), rand_resize=True), ValueError, "rand_crop"),

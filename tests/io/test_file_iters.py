@@ -172,6 +172,12 @@ def test_libsvm_lines_that_do_not_fit(tmp_path, content, says):
         mx.io.LibSVMIter(data_libsvm=path, data_shape=(3,), batch_size=1)
 
 
+def test_a_line_of_libsvm_data_has_one_label(tmp_path):
+    path = text(tmp_path, "x.t", "1 0:1\n")
+    with pytest.raises(MXNetError, match=r"label_shape: got \(2,\) without label_libsvm"):
+        mx.io.LibSVMIter(data_libsvm=path, data_shape=(3,), label_shape=(2,), batch_size=1)
+
+
 def test_labels_that_fit_into_no_memory(tmp_path):
     path = text(tmp_path, "x.t", "1 0:1\n2 1:1\n" * 50)
     make = functools.partial(mx.io.LibSVMIter, path, (3,), path, batch_size=2)
