@@ -11,7 +11,6 @@ EXCUSED = [
     (r"NDArrayIter", r"different numbers of samples", "rows without labels are a mistake"),
     (r"", r"NotReadyError: NDArrayIter: there is no present batch", "MXNet shows rows of no batch"),
     (r"", r"got \('csr'.*expected \('default'", "Differs: batches of csr arrays are csr"),
-    (r"get_metric", r"out of range", "MXNet returns the error that it means to raise"),
     (r"", r"expected AttributeError: '\w+' object has no attribute", "an accident of MXNet's code"),
     (r"asnumpy|update", r"only modkit runs: .* has no attribute 'asnumpy'", "NumPy arrays do too"),
     (r"update", r"only modkit runs: .*must have NDArray type", "NumPy arrays do too"),
@@ -27,7 +26,13 @@ EXCUSED = [
     (r"update", r"labels of shape .* do not fit", "PCC drops rows without a label in MXNet"),
     (r"update_multi_precision\(\[", r"only modkit runs", "lists for any optimizer"),
     (r"it\.", r"NotSupportedError: Image\w*Iter has no", "MXNet answers None"),
-    (r"other=1", r"expected MXNetError", "an unknown keyword"),
+    (
+        r"mx\.image",
+        r"TypeError: \w+\(\) .*expected MXNetError",
+        "an unknown keyword, a missing one",
+    ),
+    (r"LibSVMIter", r"is outside the shape", "Differs: an element beyond the shape"),
+    (r"batch_size=0.5", r"expected 1 or more", "no size"),
     (r"set_np_shape|py_str|ImageIter|Context\('cpu', '1'\)", r"only modkit runs", "more types"),
     (r"flag=0", r"got \d+ at .*, expected \d+", "Differs: grey values by 1"),
     (r"encode_sentences|use_np_shape", r"only modkit runs", "more types"),
@@ -322,7 +327,9 @@ def file_iterators(program):
     program.add("show(it.next())")  # iter_next before it stays at the first batch in MXNet
     begin = len(program.lines)
     iterate(program, name, 4, 9)
-    if kind != "mnist":  # Differs: a reset within an epoch
+    if kind == "mnist":  # its indices are 0 in MXNet
+        program.lines[begin:] = [n for n in program.lines[begin:] if "getindex" not in n]
+    else:  # Differs: a reset within an epoch
         whole = "len(list(it)), it.reset()"
         program.lines[begin:] = [whole if "reset" in n else n for n in program.lines[begin:]]
     program.add(f"len(list({name})), {name}.reset()", f"[show(b) for b in {name}]")
@@ -539,7 +546,7 @@ def composite_metrics(program):
     if made != first:
         program.some(
             *(1, 3, f"{name}.add('mae')", f"{name}.add(mx.metric.MSE(name='x'))", f"{name}.add(3)"),
-            *(f"{name}.get_metric(0).name", f"{name}.get_metric(9)", f"len({name}.metrics)"),
+            *(f"{name}.get_metric(0).name", f"len({name}.metrics)"),
             f"{name}.add({first})",
         )
     update_metric(program, name, "numbers")
@@ -1070,7 +1077,6 @@ def packed_images(program):
         mx.img.imdecode(mx.nd.array(np.frombuffer(data, np.uint8), dtype='uint8'))
         mx.image.imdecode(mx.recordio.unpack(record)[1])
         mx.image.imdecode('text')
-        mx.image.imdecode(data, other=1)
         mx.image.imdecode(data, flag=-1)
         mx.image.imdecode(data[:-20])
         mx.image.imread('i.png', 1)
@@ -1322,7 +1328,6 @@ def text(program):
         vocab.to_tokens(0)
         vocab.to_tokens([0, 1])
         vocab.to_tokens(99)
-        vocab.to_tokens(-1)
         vocab.to_tokens([1, 99])
         vocab.to_indices(3)
         vocab.to_tokens('a')
@@ -1449,7 +1454,6 @@ def scopes(program):
         with mx.AttrScope(x=1): s = mx.sym.var('d')
         with mx.attribute.AttrScope(group='4', data='great'): s = mx.sym.var('d', lr_mult=1, dtype='float16')
         s = mx.sym.relu(mx.sym.var('d'), name='r', attr={'__shape__': '(1,)'})
-        s = mx.sym.relu(mx.sym.var('d'), attr={'x': 1})
         s = mx.sym.var('d', stype='csr', shape=(2, 3), wd_mult=0.5, init=mx.init.One())
         s = mx.sym.var('d', attr='x')
     """),
@@ -1515,12 +1519,10 @@ def registries(program):
         register(int)
         sorted(mx.registry.get_registry(Base))
         create(3)
-        create()
         register(3)
         create('["one"]')
         create('one', y=1)
         register.__name__, alias.__name__, create.__name__
-        create(thing={'one': 1})
     """),
     )
     if program.chance(0.6):
@@ -1560,7 +1562,6 @@ def helpers(program):
         mx.util.get_gpu_count()
         mx.util.get_gpu_memory(0)
         mx.util.use_np_shape(lambda: mx.is_np_shape())()
-        mx.util.use_np_shape(3)
         mx.util.set_np_shape('a')
         mx.util.set_np_shape(2)
         mx.util.reset_np()
@@ -1642,9 +1643,9 @@ def helpers(program):
 
 TESTERS = choices(r"""
     mx.test_utils.same({a}, {b})
-    mx.test_utils.almost_equal({a}, {b})
+    mx.test_utils.almost_equal({a}.asnumpy(), {b}.asnumpy())
     mx.test_utils.same({a}, {a})
-    mx.test_utils.almost_equal({a}, {b}, rtol=0.5, atol=1)
+    mx.test_utils.almost_equal({a}.asnumpy(), {b}.asnumpy(), rtol=0.5, atol=1)
     mx.test_utils.assert_almost_equal({a}, {b})
     mx.test_utils.assert_almost_equal({a}, {a}, 1e-3, 1e-3, ('x', 'y'))
     mx.test_utils.random_arrays()
@@ -1715,7 +1716,6 @@ TESTERS = choices(r"""
     mx.test_utils.compare_optimizer(mx.optimizer.SGD(), mx.optimizer.SGD(), [(2, 3)], np.float32), np.random.seed(1)
     mx.test_utils.get_tolerance({a}, None, mx.test_utils.default_rtols())
     mx.test_utils.get_tols({a}, {b}, None, 0.5)
-    mx.test_utils.shuffle_csr_column_indices(mx.nd.sparse.zeros('csr', (2, 2)))
     mx.test_utils.is_op_runnable(), mx.test_utils.is_cd_run(), mx.test_utils.has_tvm_ops()
     mx.test_utils.locationError({a}.asnumpy(), {b}.asnumpy(), (0, 1), ('a', 'b'))
     mx.test_utils.numeric_grad(net.simple_bind(mx.cpu(), data=(2, 3)), {'data': {a}.asnumpy()})

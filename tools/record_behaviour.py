@@ -2562,6 +2562,20 @@ def rates_within_lists(mx):
 
 
 @question
+def labels_without_a_file(mx):
+    """Without a file of labels each sample of a CSVIter has the number 0."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder, "data.csv"))
+        Path(path).write_text("1,2\n3,4\n")
+        for shape in ((1,), (2,), (2, 3)):
+            given = {"data_csv": path, "data_shape": (2,), "label_shape": shape, "batch_size": 2}
+            iterator = mx.io.CSVIter(**given)
+            found.append([tuple(iterator.provide_label[0]), iterator.next().label[0]])
+    return found
+
+
+@question
 def image_iterators_past_the_end(mx):
     """An image iterator begins anew without a reset, unless it pads or discards the last batch."""
     head = struct.pack(">IIBBBBB", 2, 2, 8, 2, 0, 0, 0)

@@ -64,7 +64,7 @@ class CSVIter(_TableIter):
     Args:
         data_csv: path of the data.
         data_shape: shape of a sample.
-        label_csv: path of the labels; without, all labels are 0.
+        label_csv: path of the labels; without, the label of each sample is the number 0.
         label_shape: shape of a label.
         batch_size: samples in a batch.
         round_batch: see above.
@@ -99,7 +99,7 @@ class CSVIter(_TableIter):
         # One label is a number, so that a batch of them is a vector.
         label_shape = () if label_shape == (1,) else label_shape
         if label_csv is None or label_csv == "NULL":
-            label = np.broadcast_to(np.zeros((), kind), (len(data), *label_shape))
+            label_shape, label = (), np.broadcast_to(np.zeros((), kind), len(data))
         else:
             label = _csv_table(os.fspath(label_csv), label_shape, kind)
         self._set_epochs(_table(data, label, os.fspath(label_csv or "")), round_batch)
