@@ -57,7 +57,8 @@ def infer_shapes(
 
     Args:
         graph: the graph.
-        known: by variable name; they override the variables' own ``__shape__``.
+        known: by variable name; where all its sizes are known, one overrides the variable's own
+            ``__shape__``, which else stands for it.
         heads: what is known of the outputs.
 
     Raises:
@@ -71,7 +72,9 @@ def infer_shapes(
                 return None
             sizes = node.params["shape"]
             return None if sizes is None else given_shape(sizes)
-        return known[node.name] if node.name in known else declared_shape(node)
+        given = known.get(node.name)
+        declares = "__shape__" in node.attrs
+        return declared_shape(node) if declares and not complete(given) else given
 
     return Solution(
         graph, _fixpoint(graph, start, shape_inference.refine, complete, ShapeError, heads)
@@ -179,8 +182,9 @@ def _fixpoint(
             if (new_ins, new_outs) != (ins, outs):
                 changed = True
                 table[i] = list(new_outs)
-                for (a, b), fact in zip(refs, new_ins, strict=True):
-                    table[a][b] = fact
+                for (a, b), old, fact in zip(refs, ins, new_ins, strict=True):
+                    if fact != old:  # of an output that is two inputs, the one that says more
+                        table[a][b] = fact
             # Inputs that were filled just now are checked against the operator once more.
             if not all(map(done, (*ins, *new_outs))):
                 left.append(i)

@@ -166,3 +166,12 @@ def test_losses_take_labels_of_several_shapes(label):
     assert net.infer_shape(data=(4, 3), s_label=label) == ([(4, 3), label], [(4, 3)], [])
     with pytest.raises(ShapeError):
         net.infer_shape(data=(4, 3), s_label=(5,))
+
+
+def test_one_variable_as_two_inputs_of_which_each_says_something_else():
+    x = sym.Variable("x")
+    product = sym.batch_dot(x, x)
+    assert product.infer_shape_partial(x=(0, 4, 0))[:2] == ([(0, 4, 4)], [(0, 4, 4)])
+    assert product.infer_shape(x=(2, 4, 4))[1] == [(2, 4, 4)]
+    with pytest.raises(ShapeError, match="batch_dot"):
+        product.infer_shape(x=(2, 4, 3))
