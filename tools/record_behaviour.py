@@ -2963,6 +2963,51 @@ def sums_of_arrays_collapsed(mx):
     return [collapse(array, shape) for shape in ((1, 3), (2, 1))]
 
 
+@question
+def shapes_declared_and_given(mx):
+    """A given shape with an unknown size yields to the one that the variable declares."""
+    found = {}
+    for numpy_shapes in (False, True):
+        for given in ((2, 3), (2, -1), (2, 0), (-1, -1), (2,)):
+            for declared in ((2, 3), (-1, 3), (2, 4, 5), (2, 0)):
+                x = mx.sym.Variable("x", shape=declared)
+                with mx.util.np_shape(numpy_shapes):
+                    shapes = [f(x=given)[1] for f in (x.infer_shape_partial, x.infer_shape)]
+                found[f"{numpy_shapes} {given} {declared}"] = shapes
+    return found
+
+
+@question
+def symbols_that_say_little(mx):
+    """Shapes of shapes, an operator alone in words, and mistakes of several kinds at once."""
+    x = mx.sym.Variable("x")
+    seen = []
+
+    class Alike(mx.operator.CustomOpProp):
+        def list_arguments(self):
+            return ["one", "other"]
+
+        def infer_shape(self, shapes):
+            seen.append(str([list(shape) for shape in shapes]))
+            return [shapes[0]] * 2, [shapes[0]], []
+
+    mx.operator.register("recorded_alike")(Alike)
+    both = mx.sym.Custom(x, mx.sym.Variable("y"), op_type="recorded_alike", name="both")
+    with mx.util.np_shape(True):
+        custom = {str(s): both.infer_shape(x=s) for s in ((), (0,), (0, 3), (2,))}
+    return {
+        "shape_array": [x.shape_array().infer_shape_partial()[1], x.size_array().infer_shape()],
+        "ranks": x.shape_array().infer_shape_partial(x=(2, 0, 0))[1],
+        "alone": [s.debug_str() for s in (mx.sym.zeros((2,)), mx.sym.eye(3), x)],
+        "stype": refusal(mx.sym.Variable, "x", stype="odd"),
+        "no shape, no such name": refusal(x.infer_shape, absent="(2, 3)"),
+        "no type, no such name": refusal(x.infer_type, absent=3),
+        "custom": custom,
+        "custom, unknown sizes": both.infer_shape_partial(x=(2, 0))[1],
+        "custom saw": "[[2, -1], []]" in seen and "[[0, 3], []]" in seen,
+    }
+
+
 def main():
     """Ask the reference and write its answers."""
     mx = importlib.import_module("mxnet")

@@ -28,6 +28,7 @@ from modkit.errors import (
     nearest,
 )
 from modkit.ops.nn.batch_norm import REPLICAS, mapped_over
+from modkit.ops.partial_shapes import NONE_LEFT, Sizes
 from modkit.ops.registry import Attrs, Op, Shape, op
 
 Host = list[np.ndarray]
@@ -336,12 +337,19 @@ def blamed(method: str, kind: type[ModkitError]) -> Iterator[None]:
 
 
 def _shapes(ins: Sequence[Any], outs: Sequence[Any], attrs: Attrs) -> Any:
-    """The user's rule, which gets ``[]`` for a shape that is not known."""
+    """The user's rule, which gets ``[]`` for a shape that is not known, and -1 for a size."""
     bridge: Bridge = attrs["bridge"]
     given = ins[: len(bridge.arguments)]
     with blamed("infer_shape", ShapeError):
-        found = bridge.infer_shape([() if s is None else s for s in given])
-    sized = [[tuple(s) or None for s in part] for part in found]
+        found = bridge.infer_shape([tuple(int(n) if n else -1 for n in s or ()) for s in given])
+    empty = any(NONE_LEFT in s for s in given if s)
+
+    def read(shape: Shape) -> Sizes:
+        """A shape of the rule: sizes of 0, and scalars, are known where inputs have them."""
+        sizes = tuple(NONE_LEFT if n == 0 and empty else max(n, 0) for n in shape)
+        return sizes if sizes or () in given else None
+
+    sized = [[read(s) for s in part] for part in found]
     if None in given:
         # A rule that copies an unknown shape says nothing about it.
         sized[1] = [s if s and 0 not in s else None for s in sized[1]]

@@ -40,9 +40,14 @@ def _writes(node: Node) -> Iterator[tuple[int, int]]:
 
 
 def describe(graph: Graph) -> str:
-    """Outputs, then each node with its inputs and attributes, in running order."""
+    """Outputs, then each node with its inputs and attributes, in running order.
+
+    A variable alone is its name, an operator alone its operator.
+    """
     if len(graph.nodes) == 1 and graph.nodes[0].is_variable:
         return f"Variable:{graph.nodes[0].name}\n"
+    if len(graph.nodes) == 1 and len(graph.heads) == 1:
+        return f"AtomicFunctor  Op:{graph.nodes[0].op_name}\n"
     lines = ["Symbol Outputs:"]
     lines += [f"\toutput[{i}]={_spelled(h)}" for i, h in enumerate(graph.heads)]
     written, _ = versions(graph)

@@ -30,8 +30,7 @@ def infer_shape(
     graph: Graph, args: Sequence[Any], kwargs: Mapping[str, Any], *, partial: bool
 ) -> Inferred:
     """See ``Symbol.infer_shape``."""
-    given = _by_name(graph, "infer_shape", args, kwargs)
-    known = {n: _as_shape(n, s) for n, s in given.items()}
+    known = _by_name(graph, "infer_shape", _as_shape, args, kwargs)
     try:
         facts = infer_shapes(graph, known)
     except ShapeError as error:
@@ -45,8 +44,7 @@ def infer_type(
     graph: Graph, args: Sequence[Any], kwargs: Mapping[str, Any], *, partial: bool
 ) -> Inferred:
     """See ``Symbol.infer_type``."""
-    given = _by_name(graph, "infer_type", args, kwargs)
-    known = {n: _as_dtype(n, t) for n, t in given.items()}
+    known = _by_name(graph, "infer_type", _as_dtype, args, kwargs)
     try:
         facts = infer_dtypes(graph, known)
     except DTypeError as error:
@@ -72,9 +70,13 @@ def _decided(
 
 
 def _by_name(
-    graph: Graph, where: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+    graph: Graph,
+    where: str,
+    read: Callable[[str, Any], Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The given values by name; ``None`` is left out."""
+    """The given values by name, each read; ``None`` is left out."""
     names = [n.name for n in graph.arguments]
     if args and kwargs:
         raise ParameterError(f"{where}: give arguments by position or by name, not both")
@@ -82,6 +84,8 @@ def _by_name(
         raise ParameterError(
             f"{where}: got {len(args)} arguments, expected at most {len(names)}: {', '.join(names)}"
         )
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    known = {n: read(n, v) for n, v in given.items() if v is not None}
     inputs = [n.name for n in graph.inputs]
     for name in kwargs:
         if name not in inputs:
@@ -89,8 +93,7 @@ def _by_name(
                 f"{where}: no argument {name!r}.{nearest(name, inputs)} "
                 f"There are: {', '.join(inputs)}"
             )
-    given = {**dict(zip(names, args, strict=False)), **kwargs}
-    return {n: v for n, v in given.items() if v is not None}
+    return known
 
 
 def _as_shape(name: str, shape: Any) -> Sizes:

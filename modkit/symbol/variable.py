@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from modkit.attribute import AttrScope
-from modkit.errors import DTypeError, NotImplementedForSymbol, ParameterError
+from modkit.errors import (
+    DTypeError,
+    NameNotFoundError,
+    NotImplementedForSymbol,
+    ParameterError,
+)
 from modkit.ops.registry import CODE_OF_DTYPE, dtype_name
 from modkit.symbol.attrs import check_strings, is_private, spell, stored_name
 from modkit.symbol.graph import VARIABLE, Entry, Node
@@ -47,8 +52,8 @@ def Variable(
     if attr is not None:
         check_strings(attr)
     if stype is not None and stype not in STORAGE_CODES:
-        raise ParameterError(
-            f"Variable {name!r}: got stype {stype!r}, expected {list(STORAGE_CODES)}"
+        raise NameNotFoundError(
+            f"Variable {name!r}: got stype {stype!r}, expected one of {list(STORAGE_CODES)}"
         )
     attrs = {stored_name(n, v): v for n, v in AttrScope.current.get(attr).items()}
     given = {

@@ -211,13 +211,25 @@ def histogram(
     return counts, edges.astype(data.dtype)
 
 
-@op("shape_array", precision="float32", dtypes=int64_result, loss=True)
+@op(
+    "shape_array",
+    precision="float32",
+    partial=lambda ins, outs, attrs: (ins, [(0,) if ins[0] is None else (len(ins[0]),)]),
+    dtypes=int64_result,
+    loss=True,
+)
 def shape_array(data: Any) -> Any:
     """The shape of ``data``, as an array of int64."""
     return jnp.array(data.shape, jnp.int64)
 
 
-@op("size_array", precision="float32", dtypes=int64_result, loss=True)
+@op(
+    "size_array",
+    precision="float32",
+    partial=lambda ins, outs, attrs: (ins, [(1,)]),
+    dtypes=int64_result,
+    loss=True,
+)
 def size_array(data: Any) -> Any:
     """The number of elements of ``data``, as an array of one int64."""
     return jnp.array([data.size], jnp.int64)
