@@ -3008,6 +3008,32 @@ def symbols_that_say_little(mx):
     }
 
 
+@question
+def parts_of_imperative_programs(mx):
+    """Contexts of gradients, lists beside arrays, counts and edges, and rows for NaN."""
+    here, there = (mx.nd.array([1, 2], ctx=mx.cpu(i)) for i in range(2))
+    for each in (here, there):
+        each.attach_grad()
+    with mx.autograd.record():
+        product = (here * here).as_in_context(mx.cpu(1)) * there
+    gradients = mx.autograd.grad(product, [here, there])
+    counts = {
+        "number": mx.nd.histogram(here, bins=3),
+        "range": mx.nd.histogram(here, bins=3, range=(0, 4)),
+        "edges": mx.nd.histogram(here, bins=mx.nd.array([0, 2, 5])),
+    }
+    numbers = [0, 1, float("nan"), -1, 0.7, -0.5, 1e10, float("inf")]
+    return {
+        "contexts": [[str(each.context), each] for each in gradients],
+        "equal to a list": refusal(lambda: here == [1, 2]),
+        "unlike a tuple": refusal(lambda: here != (1, 2)),
+        "histograms": {name: [type(found).__name__, *found] for name, found in counts.items()},
+        "one_hot": [
+            mx.nd.one_hot(mx.nd.array(numbers, dtype=d), 2) for d in ("float32", "float64")
+        ],
+    }
+
+
 def main():
     """Ask the reference and write its answers."""
     mx = importlib.import_module("mxnet")

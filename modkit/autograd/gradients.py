@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from modkit.context import Context
 from modkit.errors import NotReadyError, ParameterError
 from modkit.ndarray import NDArray, tape_gradients
+from modkit.ndarray.ndarray import require_array
 from modkit.ndarray.storage import new_cell
 from modkit.ndarray.tape import Use, free
 
@@ -21,8 +23,7 @@ def _listed(what: str, arrays: Any) -> list[Any]:
     """
     listed = [arrays] if isinstance(arrays, NDArray) else list(arrays)
     for at, each in enumerate(listed):
-        if not isinstance(each, NDArray):
-            raise ParameterError(f"{what}: {at}: got {type(each).__name__}, expected an NDArray")
+        require_array(f"{what}: {at}", each)
     return listed
 
 
@@ -124,7 +125,7 @@ def grad(
             )
     if not (create_graph if retain_graph is None else retain_graph):
         free(uses)
-    return [_handle(found[leaf]) for leaf in leaves]
+    return [_handle(found[leaf], each._ctx) for leaf, each in zip(leaves, wanted, strict=True)]
 
 
 def _marked(at: int, variable: NDArray) -> Any:
@@ -137,9 +138,10 @@ def _marked(at: int, variable: NDArray) -> Any:
     return source
 
 
-def _handle(use: Use) -> NDArray:
+def _handle(use: Use, ctx: Context) -> NDArray:
+    """A gradient as an array of its variable's context, which may share a device with others."""
     if isinstance(use.value, NDArray):  # row-sparse
         return use.value
-    array = NDArray(new_cell(use.value, use.ctx), use.ctx)
+    array = NDArray(new_cell(use.value, ctx), ctx)
     array._entry = (use.source, use.output)
     return array

@@ -14,7 +14,7 @@ from modkit.context import Context
 from modkit.errors import DTypeError, ParameterError, ShapeError
 from modkit.ndarray import sparse
 from modkit.ndarray.indexing import cast
-from modkit.ndarray.ndarray import NDArray, _as_context, from_jax, invoke, new
+from modkit.ndarray.ndarray import NDArray, _as_context, from_jax, invoke, new, require_array
 from modkit.ndarray.ndarray import array as dense_array
 from modkit.ndarray.storage import new_cell, placed_on, under_way, x64_for
 from modkit.ndarray.tape import tracked
@@ -227,10 +227,15 @@ def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = Tr
     """Join arrays along ``axis``.
 
     Raises:
+        ParameterError: one is no NDArray, or their types differ.
         ShapeError: there are none, or their other sizes differ.
     """
+    if not isinstance(arrays, list | tuple):
+        raise ParameterError(f"concatenate: got {type(arrays).__name__}, expected a list of arrays")
     if not arrays:
         raise ShapeError("concatenate: got no arrays, expected at least one")
+    for at, each in enumerate(arrays):
+        require_array(f"concatenate: {at}", each)
     if len({a.dtype for a in arrays}) > 1:
         kinds = ", ".join(dtype_name(a.dtype) for a in arrays)
         raise ParameterError(f"concatenate: got {kinds}, expected one type; astype(...) makes it")
@@ -270,7 +275,13 @@ def moveaxis(tensor: NDArray, source: Any, destination: Any) -> NDArray:
 
 
 def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
-    """Write the one-hot rows of ``indices`` into ``out``; zeros for an index outside."""
+    """Write the one-hot rows of ``indices`` into ``out``; zeros for an index outside.
+
+    Raises:
+        ParameterError: one of them is no NDArray.
+    """
+    require_array("onehot_encode: indices", indices)
+    require_array("onehot_encode: out", out)
     rows = indices.asnumpy().astype(np.int64)
     out._set((rows[..., None] == np.arange(out.shape[1])).astype(np.float32))
     return out
@@ -285,10 +296,16 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
             shares the memory then.
 
     Raises:
+        ParameterError: something else than an array of NumPy.
         ShapeError: ``zero_copy`` and memory that is not C-contiguous.
 
     Differs: it always copies; with ``zero_copy`` MXNet's array shares the memory.
     """
+    if not isinstance(ndarray, np.ndarray):
+        raise ParameterError(
+            f"from_numpy: got {type(ndarray).__name__}, expected a numpy.ndarray; mx.nd.array(...) "
+            "takes lists"
+        )
     if zero_copy:
         if not ndarray.flags["C_CONTIGUOUS"]:
             raise ShapeError(

@@ -10,7 +10,7 @@ import numpy as np
 
 from modkit.context import current_context
 from modkit.errors import ParameterError
-from modkit.ndarray.ndarray import NDArray
+from modkit.ndarray.ndarray import NDArray, require_array
 from modkit.ndarray.tape import Host, depends, modes, put, tracked, uses_of
 from modkit.ndarray.tape_gradients import kept_value
 from modkit.ops.custom import Bridge
@@ -44,6 +44,8 @@ def Custom(*args: NDArray, out: Any = None, name: str | None = None, **kwargs: A
             f"Custom: got {len(args)} arrays by position and {list(named)} by name, expected "
             f"{', '.join(names)}"
         )
+    for each in names:
+        require_array(f"Custom: {each!r}", given[each])
     arrays = [given[n] for n in names]
     return run_custom(parsed.own("", [each.stype for each in arrays]), arrays, out)
 

@@ -842,7 +842,7 @@ def cast_recorded(array: NDArray, made: NDArray) -> NDArray:
 
 
 def _compare(array: NDArray, other: Any, name: str, *, unlike: bool) -> Any:
-    if isinstance(other, (NDArray, np.ndarray, jax.Array, *_NUMBER)):
+    if isinstance(other, (NDArray, np.ndarray, jax.Array, list, tuple, *_NUMBER)):
         return _binary(array, other, name, name)
     return unlike
 
@@ -1150,8 +1150,7 @@ def _check_targets(plan: CallPlan, outputs: Sequence[Any], targets: Sequence[Any
     if len(targets) != len(outputs):
         raise ParameterError(f"{name}: out: got {len(targets)} arrays, expected {len(outputs)}")
     for target, value in zip(targets, outputs, strict=True):
-        if not isinstance(target, NDArray):
-            raise ParameterError(f"{name}: out: got {type(target).__name__}, expected an NDArray")
+        require_array(f"{name}: out", target)
         check_writable(target)
         aval = target._cell.aval
         if aval.shape != value.shape:
@@ -1291,6 +1290,12 @@ def new(value: np.ndarray, ctx: Context) -> NDArray:
     """An NDArray of an immutable NumPy array."""
     (cell,) = placed([value], [ctx])
     return NDArray(cell, ctx)
+
+
+def require_array(what: str, value: Any) -> None:
+    """Raise ParameterError for something else than an NDArray."""
+    if not isinstance(value, NDArray):
+        raise ParameterError(f"{what}: got {type(value).__name__}, expected an NDArray")
 
 
 def array_like(value: Any, like: NDArray) -> NDArray:

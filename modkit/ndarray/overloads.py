@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from modkit.errors import ParameterError
-from modkit.ndarray.ndarray import NDArray, array, invoke
+from modkit.ndarray.ndarray import NDArray, array, invoke, require_array
 from modkit.ops.array.split import split_v2_attrs
 from modkit.ops.registry import get_op
 
@@ -122,7 +122,7 @@ def split_v2(
 
 def histogram(
     a: NDArray, bins: NDArray | int = 10, range: tuple[float, float] | None = None
-) -> list[NDArray]:
+) -> list[NDArray] | tuple[NDArray, ...]:
     """The number of elements between each two edges, and the edges.
 
     Args:
@@ -131,9 +131,13 @@ def histogram(
         range: lowest and highest edge, for a number of bins. Default: those of the data, which
             waits for its values; the counts are then of the type of ``a``.
 
+    Returns:
+        The counts and the edges, in a tuple where neither edges nor a range are given, as in MXNet.
+
     Raises:
-        ParameterError: ``bins`` is neither an NDArray nor an int.
+        ParameterError: ``a`` is no NDArray, or ``bins`` neither an NDArray nor an int.
     """
+    require_array("histogram: a", a)
     if isinstance(bins, NDArray):
         return invoke(get_op("_histogram"), (a, bins), {})
     if not isinstance(bins, int):
@@ -141,4 +145,4 @@ def histogram(
     if range is not None:
         return invoke(get_op("_histogram"), (a,), {"bin_cnt": bins, "range": range})
     found = np.histogram(a.asnumpy(), bins=bins)
-    return [array(part, a.ctx, dtype=a.dtype) for part in found]
+    return tuple(array(part, a.ctx, dtype=a.dtype) for part in found)

@@ -199,6 +199,24 @@ def test_out_that_is_no_array_is_named():
         mx.nd.relu(mx.nd.ones((2,)), out=np.zeros(2))
 
 
+@pytest.mark.parametrize(
+    ("words", "call"),
+    [
+        ("concatenate: got NDArray, expected a list", lambda a: mx.nd.concatenate(a)),
+        ("concatenate: 1: got int, expected an NDArray", lambda a: mx.nd.concatenate([a, 5])),
+        ("onehot_encode: indices: got list, expected", lambda a: mx.nd.onehot_encode([0], a)),
+        ("onehot_encode: out: got int, expected", lambda a: mx.nd.onehot_encode(a, 5)),
+        ("histogram: a: got int, expected an NDArray", lambda _: mx.nd.histogram(5)),
+        ("from_numpy: got list, expected a numpy.ndarray", lambda _: mx.nd.from_numpy([1])),
+        ("Custom: 'data': got list, expected", lambda a: mx.nd.Custom([a], op_type="kept")),
+    ],
+)
+def test_what_is_no_array_is_named(words, call):
+    mx.operator.register("kept")(mx.operator.CustomOpProp)
+    with pytest.raises(mx.errors.ParameterError, match=words):
+        call(mx.nd.ones((2, 2)))
+
+
 def test_a_refused_out_leaves_the_states_of_the_operator():
     weight, grad, momentum = mx.nd.ones(3), mx.nd.ones(3), mx.nd.zeros(3)
     with pytest.raises(mx.errors.ShapeError, match="out: got shape"):

@@ -253,7 +253,7 @@ def one_hot(
     """A row for each index, ``on_value`` at its place and ``off_value`` elsewhere.
 
     Args:
-        indices: places; one outside ``0 .. depth - 1`` gives a row without ``on_value``.
+        indices: places; one outside ``0 .. depth - 1``, or NaN, gives a row without ``on_value``.
         depth: how long a row is.
         on_value: the value at the place.
         off_value: all the others.
@@ -265,5 +265,7 @@ def one_hot(
     """
     if depth < 0:
         raise ParameterError(f"one_hot: depth: got {depth}, expected 0 or more")
+    if jnp.issubdtype(indices.dtype, jnp.floating):
+        indices = jnp.where(jnp.isnan(indices), -1, indices)  # which no place is
     hit = whole(indices)[..., None] == jnp.arange(depth, dtype=jnp.int32)
     return jnp.where(hit, *(convert(jnp.asarray(v), dtype) for v in (on_value, off_value)))
