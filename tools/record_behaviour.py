@@ -2330,6 +2330,75 @@ def requests_of_a_module(mx):
 
 
 @question
+def gradients_of_reshaped_executors(mx):
+    """Whether an argument has a gradient, in an executor and in one that it was reshaped to."""
+    net, found = small_net(mx), []
+    for request in ("write", "null", {"fc_weight": "add"}, ["write", "null", "add", "null"]):
+        shapes, _, _ = net.infer_shape(data=(4, 2))
+        arrays = [[mx.nd.ones(shape) for shape in shapes] for _ in range(2)]
+        whole = net.bind(mx.cpu(), *arrays, grad_req=request)
+        part = whole.reshape(data=(2, 2), softmax_label=(2,))
+        found.append([[g is not None for g in each.grad_arrays] for each in (whole, part)])
+    return [*found, refusal(whole.reshape, data=4) is not None]
+
+
+@question
+def batches_without_a_key(mx):
+    """Batches whose bucket key is None have a bucket of their own."""
+    keys = []
+
+    def net_of(key):
+        keys.append(key)
+        scores = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name="fc")
+        return (
+            mx.sym.SoftmaxOutput(scores * (key or 1), name="softmax"),
+            ["data"],
+            ["softmax_label"],
+        )
+
+    module = mx.mod.BucketingModule(net_of, 3)
+    shapes = [("data", (2, 2))], [("softmax_label", (2,))]
+    module.bind(*shapes)
+    module.init_params(
+        None, {"fc_weight": mx.nd.array([[1, 2], [3, 1]]), "fc_bias": mx.nd.ones(2)}, {}
+    )
+    arrays = [mx.nd.array([[1, 2], [3, 4]]) / 8], [mx.nd.array([0, 1])]
+    found = []
+    for key, given in ((None, shapes), (3, shapes), (None, (None, None))):
+        module.forward(
+            mx.io.DataBatch(*arrays, bucket_key=key, provide_data=given[0], provide_label=given[1])
+        )
+        found.append(module.get_outputs()[0].asnumpy())
+    return [found, keys[-1]]
+
+
+@question
+def batches_of_feedforward(mx):
+    """Batches that are left after some were predicted; a predictor at the end of its data."""
+    given = {"fc_weight": mx.nd.ones((3, 2)), "fc_bias": mx.nd.ones(3)}
+    model = mx.model.FeedForward(small_net(mx), arg_params=given, aux_params={})
+    data = small_iterator(mx, 10, 2)
+    found = []
+    for count in (1, 9):
+        rows = len(model.predict(data, num_batch=count))
+        found.append([rows, sum(1 for _ in data)])
+    return [*found, refusal(model.predict, data, reset=False)]
+
+
+@question
+def updates_without_training(mx):
+    """An update of a module that is bound without training, with an optimizer of its own or not."""
+    found = []
+    for store in (None, mx.kv.create("local")):
+        module = mx.mod.Module(small_net(mx))
+        module.bind([("data", (4, 2))], [("softmax_label", (4,))], for_training=False)
+        module.init_params(mx.init.One())
+        module.init_optimizer(store)
+        found.append(refusal(module.update) is not None)
+    return found
+
+
+@question
 def records_as_text(mx):
     """The header of a record, as it is printed."""
     return repr(mx.recordio.IRHeader(0, 2.5, 3, 4))

@@ -267,7 +267,7 @@ class Executor:
         """An executor of the same graph for other input shapes.
 
         Arguments whose shape stays are the same handles; smaller ones are windows on the first
-        elements of this executor's.
+        elements of this executor's. So are gradients; one that is not requested is ``None``.
 
         Args:
             partial_shaping: arguments that are not named may change shape too.
@@ -277,10 +277,12 @@ class Executor:
         Raises:
             ParameterError: a shape changes or grows without leave.
         """
-        arg_shapes, aux_shapes = self._new_shapes({n: tuple(s) for n, s in kwargs.items()})
+        given = {n: tuple(s) if isinstance(s, list) else s for n, s in kwargs.items()}
+        arg_shapes, aux_shapes = self._new_shapes(given)
         args, grads = {}, {}
         for name, shape in zip(self.arg_dict, arg_shapes, strict=True):
-            old, old_grad = self.arg_dict[name], self.grad_dict[name]
+            old = self.arg_dict[name]
+            old_grad = None if self._grad_req[name] == "null" else self.grad_dict[name]
             if shape != old.shape and name not in kwargs and not partial_shaping:
                 raise ParameterError(
                     f"reshape: {name!r} was not named and would change from {old.shape} to "

@@ -312,9 +312,11 @@ class BucketingModule(BaseModule):
         self._curr_module.forward(data_batch, is_train=is_train)
 
     def _switch_to(self, where: str, batch: Any) -> None:
-        """Make a batch's bucket the present one; a batch without a key leaves it."""
-        key = self._curr_bucket_key if batch.bucket_key is None else batch.bucket_key
+        """Make a batch's bucket the present one; a batch without a key and shapes leaves it."""
+        key = batch.bucket_key
         if batch.provide_data is None and key not in self._buckets:
+            if key is None:
+                return
             raise ParameterError(
                 f"{where}: bucket {key!r} is new, so the batch needs provide_data and provide_label"
             )

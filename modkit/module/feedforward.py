@@ -239,20 +239,30 @@ class FeedForward:
 
         Args:
             X: the samples.
-            num_batch: how many batches; default all.
+            num_batch: how many batches, and no other is read; default all.
             return_data: also return data and labels.
             reset: whether to reset the iterator first.
 
         Returns:
             An array, or a list of them where the net has several outputs; with ``return_data``
             outputs, data and labels, each so.
+
+        Raises:
+            ParameterError: the iterator has no batch.
         """
         data = self._iterator(X, None, train=False)
         rows: list[list[list[np.ndarray]]] = []
-        for outputs, _, batch in self._bound(data).iter_predict(data, num_batch, reset):
+        for outputs, nbatch, batch in self._bound(data).iter_predict(data, reset=reset):
             count = data.batch_size - (batch.pad or 0)
             groups = [outputs] + ([batch.data, batch.label] if return_data else [])
             rows.append([[a.asnumpy()[:count] for a in group or ()] for group in groups])
+            if nbatch + 1 == num_batch:
+                break
+        if not rows:
+            raise ParameterError(
+                "FeedForward.predict: X has no batch, expected one at least; an iterator that was "
+                "read to its end needs reset=True"
+            )
         joined = [
             _single([np.concatenate(parts) for parts in zip(*groups, strict=True)])
             for groups in zip(*rows, strict=True)

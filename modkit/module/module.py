@@ -666,9 +666,14 @@ class Module(BaseModule):
         With ``kvstore=None`` each of several contexts updates its own parameters with its own.
 
         Unless an output or gradient has been read, forward, backward and update are one program.
+
+        Raises:
+            NotReadyError: the module was bound with ``for_training=False``.
         """
-        if not (self.binded and self.params_initialized and self.optimizer_initialized):
+        ready = self.params_initialized and self.optimizer_initialized
+        if not (ready and self.binded and self.for_training):
             self._need("update()", params=True, optimizer=True)
+            raise NotReadyError("update() needs bind(for_training=True)")
         updater, names, indices, rule = request = update_request(self)
         self._copies, self._params_dirty = None, True
         group = self._exec_group
