@@ -681,6 +681,9 @@ class BaseModule:
             ParameterError: names that do not fit those of the module, parameters of `Module.load`
                 that the network lacks, or an argument that the module cannot use.
             ShapeError: shapes that do not fit the network.
+
+        Differs: ``force_rebind`` keeps the present values, also before `init_params`. MXNet goes
+        back to those of the last ``get_params()`` or `set_params`, and loses the updates since.
         """
         if self.binded and not force_rebind:
             self.logger.warning("Already bound, ignoring bind()")
