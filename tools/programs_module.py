@@ -1144,6 +1144,8 @@ def _feedforward(p):
             **options,
         ),
         "seen = []",
+        "known = {'arg_params', 'begin_epoch', 'data_batch', 'epoch', 'eval_data', 'eval_metric', "
+        "'kvstore', 'monitor', 'nbatch', 'optimizer', 'tic', 'train_data'}",  # others are more here
     )
     p.run(p.random.randint(3, 8))
     p.say("mod.arg_params", "mod.aux_params")
