@@ -12,8 +12,14 @@ _signal: Any = importlib.import_module("_signal")
 """The C module behind `signal`, whose own functions, around enums, take 15 times as long."""
 
 _set = _signal.signal  # consumed by ``deque(map(...))``: in C, without bytecode in between
-_USUAL = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGBREAK")
-_NUMBERS = tuple(int(getattr(signal, name)) for name in _USUAL if hasattr(signal, name))
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGBREAK")
+_USUAL = tuple(int(getattr(signal, name)) for name in _NAMES if hasattr(signal, name))
+"""Signals whose handlers are compared at each block, as are those that have one in Python."""
+
+_ALL = tuple(map(int, signal.valid_signals()))
+_EVERY = 64
+"""Blocks from one look at the handlers of all signals to the next: 53 take as long as 8 blocks."""
+
 _MAIN = threading.main_thread().ident
 _RAISES = _signal.default_int_handler
 
@@ -22,21 +28,33 @@ class Installed(NamedTuple):
     """The handlers of signals at present.
 
     Attributes:
-        all: of each signal in ``_NUMBERS``.
-        numbers: the signals among them whose handlers are written in Python.
+        watched: the signals whose handlers are compared at each block.
+        present: what is installed for each of them.
+        numbers: the signals whose handlers are written in Python.
         handlers: these handlers.
         only_raise: whether they are Python's own of Ctrl-C, which reads no arrays.
     """
 
-    all: tuple[Any, ...]
+    watched: tuple[int, ...]
+    present: tuple[Any, ...]
     numbers: tuple[int, ...]
     handlers: tuple[Any, ...]
     only_raise: bool
 
 
-_latest = Installed((), (), (), only_raise=False)
+_latest = Installed((), (), (), (), only_raise=False)
+_blocks_left = 0
 _deferring = False
 """Whether the main thread is in a block; a block within that defers nothing of its own."""
+
+
+def _look() -> Installed:
+    """The handlers of all signals."""
+    found = {number: _signal.getsignal(number) for number in _ALL}
+    own = {number: handler for number, handler in found.items() if callable(handler)}
+    watched, handlers = tuple({*_USUAL, *own}), tuple(own.values())
+    present = tuple(found[number] for number in watched)
+    return Installed(watched, present, tuple(own), handlers, set(handlers) <= {_RAISES})
 
 
 class DeferredSignals:
@@ -45,22 +63,27 @@ class DeferredSignals:
     A handler may raise, as that of Ctrl-C does, between any two bytecodes. Inside the block
     signals are recorded, and after the outermost one each runs the handler that it would have
     run. Python runs handlers in the main thread only, so other threads have nothing to defer.
+
+    A handler of a rare signal that is installed between two blocks is found within 64 of them.
     """
 
     __slots__ = ("_caught", "_installed")
+    _caught: list[tuple[int, Any]]
+    only_reads = False  # see `DeferredReads`
 
     def __enter__(self) -> None:
-        global _latest, _deferring
-        self._caught: list[tuple[int, Any]] = []
+        global _latest, _deferring, _blocks_left
         self._installed: Installed | None = None
         if threading.get_ident() != _MAIN or _deferring:
             return
-        present = tuple(map(_signal.getsignal, _NUMBERS))
-        if present != _latest.all:
-            own = [(n, h) for n, h in zip(_NUMBERS, present, strict=True) if callable(h)]
-            numbers, handlers = tuple(n for n, _ in own), tuple(h for _, h in own)
-            _latest = Installed(present, numbers, handlers, set(handlers) <= {_RAISES})
-        installed = _latest
+        latest = _latest
+        if _blocks_left > 0 and tuple(map(_signal.getsignal, latest.watched)) == latest.present:
+            _blocks_left -= 1
+        else:
+            _blocks_left, _latest = _EVERY, _look()
+        if self.only_reads and _latest.only_raise:
+            return
+        installed, self._caught = _latest, []
         try:
             deque(map(_set, installed.numbers, [self._record] * len(installed.numbers)), maxlen=0)
         except BaseException:
@@ -105,8 +128,4 @@ class DeferredReads(DeferredSignals):
     """
 
     __slots__ = ()
-
-    def __enter__(self) -> None:
-        self._installed = None
-        if tuple(map(_signal.getsignal, _NUMBERS)) != _latest.all or not _latest.only_raise:
-            super().__enter__()
+    only_reads = True

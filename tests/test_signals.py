@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from modkit.signals import DeferredSignals
+from modkit.signals import _EVERY, DeferredSignals
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 
@@ -52,3 +52,23 @@ def test_a_block_within_a_block_runs_no_handler():
         assert seen == [1]
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGRTMIN"), reason="a system without rare signals")
+@pytest.mark.parametrize("name", ["SIGQUIT", "SIGVTALRM", "SIGCHLD", "SIGRTMIN"])
+def test_a_rare_signal_is_deferred_once_its_handler_was_found(name):
+    number, seen = getattr(signal, name), []
+    before = signal.signal(number, lambda *_: seen.append(1))
+    try:
+        for _ in range(_EVERY + 1):
+            with DeferredSignals():
+                pass
+        with DeferredSignals():
+            signal.raise_signal(number)
+            assert seen == []
+        assert seen == [1]
+    finally:
+        signal.signal(number, before)
+    with DeferredSignals():
+        pass
+    assert signal.getsignal(number) is before  # no block restores one that is gone

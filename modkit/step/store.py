@@ -213,7 +213,7 @@ class Store:
 
     def donated(self, taker: Pending, names: Sequence[str]) -> tuple[Arrays, Arrays]:
         """Parameters of these names and optimizer states, in buffers without aliases."""
-        if len(self._readers) > 1 or self._readers[0]() is not taker:
+        if len(self._readers) != 1 or self._readers[0]() is not taker:
             for reader in [r for r in self._unsettled() if r is not taker]:
                 reader.run()
         params, optimizer = self.state.params, self.state.optimizer
