@@ -1903,6 +1903,75 @@ def keywords_of_fit(mx):
 
 
 @question
+def own_methods_in_loops(mx):
+    """Which methods of a user's class the loops call, from where, and by which keywords."""
+    batch = ["prepare", "forward", "backward", "forward_backward", "update", "update_metric"]
+    first = ["bind", "init_params", "init_optimizer", "install_monitor", "set_params"]
+    names = [*batch, *first, "score", "iter_predict"]
+    calls, callers = [], [""]
+
+    def observed(name, own):
+        def method(self, *args, **kwargs):
+            calls.append(" ".join([callers[-1], name, str(len(args)), *sorted(kwargs)]).strip())
+            callers.append(name)
+            try:
+                return own(self, *args, **kwargs)
+            finally:
+                callers.pop()
+
+        return method
+
+    def of(kind):
+        return type(kind.__name__, (kind,), {n: observed(n, getattr(kind, n)) for n in names})
+
+    net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=4, name="fc")
+    net = mx.sym.SoftmaxOutput(net, name="softmax")
+    modules = {
+        "one": of(mx.mod.Module)(net),
+        "buckets": of(mx.mod.BucketingModule)(
+            lambda _: (net, ["data"], ["softmax_label"]), default_bucket_key=3
+        ),
+    }
+    loops = {
+        "fit": lambda m, rows: m.fit(rows(), rows(), num_epoch=1),
+        "again": lambda m, rows: m.fit(rows(), rows(), num_epoch=1),
+        "score": lambda m, rows: m.score(rows(), "acc"),
+        "predict": lambda m, rows: m.predict(rows()),
+        "iter_predict": lambda m, rows: list(m.iter_predict(rows())),
+    }
+    answers = {}
+    for name, module in modules.items():
+        key = 3 if name == "buckets" else None
+        for loop, run in loops.items():
+            del calls[:]
+            run(module, lambda key=key: _two_batches(mx, key))
+            answers[name + " " + loop] = list(calls)
+    return answers
+
+
+def _two_batches(mx, key):
+    """An iterator of two batches of a bucket."""
+    data, label = [mx.io.DataDesc("data", (2, 3))], [mx.io.DataDesc("softmax_label", (2,))]
+
+    class Rows(mx.io.DataIter):
+        default_bucket_key, provide_data, provide_label, left = key, data, label, 2
+
+        def reset(self):
+            self.left = 2
+
+        def next(self):
+            self.left -= 1
+            if self.left < 0:
+                raise StopIteration
+            return mx.io.DataBatch(
+                [mx.nd.ones((2, 3))], [mx.nd.zeros((2,))], pad=0, bucket_key=key,
+                provide_data=data, provide_label=label,
+            )  # fmt: skip
+
+    return Rows(2)
+
+
+@question
 def heads_of_losses(mx):
     """A loss ignores a gradient of its output, whatever its shape."""
     net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3, name="fc")

@@ -84,6 +84,7 @@ class BaseModule:
         self.optimizer_initialized = False
         self._fed: Sequence[Any] = ()  # the inputs of the data that `fit` was given last
         self._adds_up = False  # bound by fit(accumulate=)
+        self._scores_whole = False  # `fit` scores: over the data of all workers, which do so too
         self._logs = True  # fit logs values
         self._symbol: Any = None
 
@@ -168,18 +169,6 @@ class BaseModule:
         Returns:
             ``[(name, value), ...]``; NaN, with a warning, where there is no batch.
         """
-        return self._scored(
-            eval_data, eval_metric, num_batch, batch_end_callback, score_end_callback, reset,
-            epoch, sparse_row_id_fn,
-        )  # fmt: skip
-
-    def _scored(
-        self, eval_data: Any, eval_metric: Any, num_batch: int | None = None,
-        batch_end_callback: Functions = None, score_end_callback: Functions = None,
-        reset: bool = True, epoch: int = 0, sparse_row_id_fn: RowIds | None = None,
-        whole: bool = False,
-    ) -> list[tuple[str, float]]:  # fmt: skip
-        """See `score`; ``whole`` evaluates over the data of all workers, each of which calls it."""
         self._need("score()", params=True)
         data = self._evaluated(eval_data, "score: eval_data")
         self._check_order(data, "score: eval_data")
@@ -204,7 +193,7 @@ class BaseModule:
                 "score: eval_data has no batch, so there is nothing to score; an iterator that "
                 "was read to its end needs reset=True"
             )
-        metric = self._whole(metric) if whole else metric
+        metric = self._whole(metric) if self._scores_whole else metric
         _call(score_end_callback, _param(epoch, known["actual_num_batch"], metric, known))
         return metric.get_name_value()
 
@@ -267,7 +256,9 @@ class BaseModule:
             )
         batches = [
             [out.copy() for out in outputs]
-            for outputs, _, _ in self.iter_predict(eval_data, num_batch, reset, sparse_row_id_fn)
+            for outputs, _, _ in BaseModule.iter_predict(  # not a subclass's own
+                self, eval_data, num_batch, reset, sparse_row_id_fn
+            )
         ]
         if not batches or not merge_batches:
             return batches
@@ -409,7 +400,8 @@ class BaseModule:
         self._check_order(source, "fit: train_data")
         if monitor is not None:
             self.install_monitor(monitor)
-        if not self.params_initialized or force_init or arg_params or aux_params:
+        given = force_init or arg_params or aux_params
+        if not self.params_initialized or given or overrides(self, BaseModule, "init_params"):
             self.init_params(
                 initializer=initializer, arg_params=arg_params, aux_params=aux_params,
                 allow_missing=allow_missing, force_init=force_init,
@@ -532,10 +524,14 @@ class BaseModule:
     ) -> None:
         """Score the validation data of an epoch, and log the values."""
         run.call("on_eval_begin")
-        results = self._scored(
-            run.eval_data, metric, score_end_callback=end_callback,
-            batch_end_callback=batch_end_callback, epoch=run.epoch, whole=True,
-        )  # fmt: skip
+        self._scores_whole = True
+        try:
+            results = self.score(
+                run.eval_data, metric, score_end_callback=end_callback,
+                batch_end_callback=batch_end_callback, epoch=run.epoch,
+            )  # fmt: skip
+        finally:
+            self._scores_whole = False
         self._log_values(run.epoch, "Validation", results)
         run.end_validation(results)
         run.call("on_eval_end")
