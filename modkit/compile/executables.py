@@ -39,13 +39,13 @@ class Kept:
     Attributes:
         used: the tick of the last call.
         executables: hashes of the signatures that are compiled.
-        dropped: hashes of the signatures that were compiled and whose executables are freed.
+        dropped: hashes of the signatures whose executables are freed, the newest of them.
     """
 
     def __init__(self) -> None:
         self.used = 0
         self.executables: set[int] = set()
-        self.dropped: set[int] = set()
+        self.dropped: dict[int, None] = {}
 
     def free(self) -> None:
         """Free the executables; the next call compiles again."""
@@ -84,7 +84,7 @@ class Budget:
             if signature in program.executables:
                 return
             if signature in program.dropped:
-                program.dropped.discard(signature)
+                del program.dropped[signature]
                 self.limit = min(2 * self.limit, self._most)
             program.executables.add(signature)
             self._programs.add(program)
@@ -112,7 +112,8 @@ class Budget:
             if self._count <= left:
                 break
             self._count -= len(program.executables)
-            program.dropped |= program.executables
+            dropped = [*program.dropped, *program.executables]
+            program.dropped = dict.fromkeys(dropped[-self._most :])
             program.executables.clear()
             program.free()
         _return_pages()

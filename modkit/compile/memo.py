@@ -44,7 +44,9 @@ class MadeOnceEach(Generic[T]):
     def __init__(self, make: Callable[[Any], T]):
         self._make, self._name, self.__doc__ = make, make.__name__, make.__doc__
 
-    def __get__(self, instance: Any, owner: type) -> T:
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self
         with instance.turn:
             known = vars(instance)  # later reads find it there, without this call
             if self._name not in known:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from modkit.compile.memo import made_once
 from modkit.context import Context
 from modkit.errors import ShapeError
 from modkit.executor.avals import GraphAvals, avals_of
@@ -119,7 +120,10 @@ class GroupBinding:
         }  # fmt: skip
         # Equal ones, unless nodes keep state: then each context has its own.
         self._lowered = [lower(self.symbol, compute_dtype) for _ in self.contexts]
-        self._avals: dict[Any, GraphAvals] = {}
+        symbol = self.symbol
+        self._avals = made_once(maxsize=256)(
+            lambda shapes, types: avals_of(symbol, dict(shapes), dict(types), "bind")
+        )
 
     def _bound_for(
         self,
@@ -197,10 +201,7 @@ class GroupBinding:
         """Shapes and dtypes of arguments, outputs and auxiliary states for one replica."""
         shapes = local_shapes(descs, part)
         types = {d.name: dtype_name(d.dtype) for d in descs}
-        key = (tuple(shapes.items()), tuple(types.items()))
-        if key not in self._avals:
-            self._avals[key] = avals_of(self.symbol, shapes, types, "bind")
-        return self._avals[key]
+        return self._avals(tuple(shapes.items()), tuple(types.items()))
 
     def _param(self, draft: Draft, name: str, aval: Any) -> Slot:
         store, home = draft.store, draft.store.home

@@ -6,11 +6,11 @@ whose variables stand for outputs of earlier segments: its *borders*.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
+import numpy as np
 
 from modkit.compile.memo import made_once
 from modkit.context import Context
@@ -57,20 +57,20 @@ class SegmentedPrograms:
         graph = lowered.graph
         self._contexts = contexts_of(graph, placement.contexts[0], placement.groups)
         self._homes = {n.name: self._contexts[graph.index[id(n)]].jax_device for n in graph.inputs}
-        self._cuts: dict[Any, list[Segment]] = {}
-        self._turn = threading.RLock()
+        self._cut = made_once(maxsize=64)(self._made)
 
     def _segments(self, values: Arrays) -> list[Segment]:
         """The segments; shapes of nodes like ``zeros((0, 4))`` may need the whole graph."""
+        names = self._homes if self._lowered.open else ()
+        return self._cut(tuple((n, values[n].shape) for n in names))
+
+    def _made(self, inputs: tuple[tuple[str, Shape], ...]) -> list[Segment]:
+        """The segments for inputs of these shapes; for any if none are given."""
         lowered = self._lowered
-        key = tuple(values[n].shape for n in self._homes) if lowered.open else ()
-        with self._turn:
-            if key not in self._cuts:
-                shapes = lowered.open_shapes(values)
-                graph = Graph(_with_shapes(lowered.graph, shapes)) if shapes else lowered.graph
-                dtype = lowered.compute_dtype
-                self._cuts[key] = list(cut(graph, dtype, self._contexts, self._wrt, self._train))
-            return self._cuts[key]
+        values: Any = {name: jax.ShapeDtypeStruct(shape, np.float32) for name, shape in inputs}
+        shapes = lowered.open_shapes(values)
+        graph = Graph(_with_shapes(lowered.graph, shapes)) if shapes else lowered.graph
+        return list(cut(graph, lowered.compute_dtype, self._contexts, self._wrt, self._train))
 
     def forward(self, shared: Arrays, local: Arrays, aux: Arrays, key_data: Any) -> Any:
         """``(outputs, changed aux)``."""

@@ -52,6 +52,16 @@ def test_executables_that_come_again_raise_the_limit():
     assert limits == [8, 10, 10]
 
 
+def test_only_the_newest_of_the_freed_are_remembered():
+    budget = Budget(limit=4, most=6)
+    program = Fake(0)
+    for signature in range(40):
+        budget.note(program, signature)
+        budget.trim()
+    assert len(program.dropped) == 6
+    assert set(program.dropped) > set(range(35, 40))
+
+
 def test_executables_of_deleted_programs_do_not_count():
     budget = Budget(limit=4, most=10)
     kept, *others = noted(budget, 3, 3)

@@ -72,6 +72,8 @@ def test_an_attribute_is_computed_once_for_each_object():
             made.append(self)
             return object()
 
+    assert Shape.area.__doc__ == "The area."  # as `help` reads it
+
     def ask():
         got.append(shape.area)
 
