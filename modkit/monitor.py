@@ -151,8 +151,11 @@ class Monitor:
 
 def _size(array: NDArray) -> NDArray:
     """The norm over the root of the size: (1,)."""
-    value = array._cell.peek()
-    with x64_for(value.dtype):
-        real = value.astype(jnp.float32) if value.dtype.kind in "iub" else value
-        size = jnp.linalg.norm(real.reshape(-1)) / math.sqrt(max(1, value.size))
-        return from_jax(size.astype(real.dtype).reshape(1), array.context)
+
+    def size(value: Any) -> NDArray:
+        with x64_for(value.dtype):
+            real = value.astype(jnp.float32) if value.dtype.kind in "iub" else value
+            norm = jnp.linalg.norm(real.reshape(-1)) / math.sqrt(max(1, value.size))
+            return from_jax(norm.astype(real.dtype).reshape(1), array.context)
+
+    return array._cell.seen(size)

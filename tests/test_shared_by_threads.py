@@ -9,6 +9,7 @@ import modkit as mx
 from modkit.io import record_format
 from modkit.ndarray import tape_gradients
 from modkit.optimizer import eager_update
+from modkit.step import store as step_store
 from tests.module.networks import batches, mlp, ready
 from tests.threads import run_all
 
@@ -110,6 +111,75 @@ def test_a_value_read_by_one_of_two_trainers_outlives_the_step_of_the_other():
     run_all([threading.Thread(target=step)])
     step()
     assert np.isfinite(np.asarray(kept[1])).all()
+
+
+def test_a_value_read_by_a_thread_before_the_first_step_outlives_it():
+    (batch,) = batches(1)
+    module, kept = ready(mlp(), batch, momentum=0.9), []
+    cell = module._exec_group.store.params["fc1_weight"]
+    run_all([threading.Thread(target=lambda: kept.append(cell.peek()))])
+    for _ in range(2):
+        module.forward_backward(batch)
+        module.update()
+        run_all([threading.Thread(target=lambda: kept.append(cell.peek()))])
+    assert all(np.isfinite(np.asarray(value)).all() for value in kept)
+
+
+READS = {
+    "asnumpy": lambda w: w.asnumpy(),
+    "part": lambda w: w[0:3].asnumpy(),
+    "reshaped": lambda w: w.reshape((-1,)).asnumpy(),
+    "element": lambda w: float(w.reshape((-1,))[0]),
+    "chosen": lambda w: w[[0, 1]].asnumpy(),
+    "wait_to_read": lambda w: w.wait_to_read(),
+}
+
+
+def test_values_that_are_copied_or_waited_for_cost_the_next_step_no_copy(monkeypatch):
+    (batch,) = batches(1)
+    module, copies = ready(mlp(), batch, momentum=0.9), []
+    weight = module._exec_group.execs[0].arg_dict["fc1_weight"]
+    made = step_store.copy_of
+    monkeypatch.setattr(step_store, "copy_of", lambda value: copies.append(1) or made(value))
+
+    def step():
+        module.forward_backward(batch)
+        module.update()
+        mx.nd.waitall()
+
+    step()  # which copies what was not made by a step
+    for name, read in READS.items():
+        read(weight)
+        del copies[:]
+        step()
+        assert copies == [], name
+
+
+@pytest.mark.parametrize("kvstore", ["local", "a store"])
+@pytest.mark.parametrize("method", ["save_optimizer_states", "load_optimizer_states"])
+def test_no_step_ends_while_states_are_saved_or_loaded(kvstore, method, tmp_path, monkeypatch):
+    (batch,) = batches(1)
+    store = mx.kv.create("local") if kvstore == "a store" else kvstore
+    module = ready(mlp(), batch, momentum=0.9, kvstore=store)
+    path = str(tmp_path / "states")
+    module.save_optimizer_states(path)
+    lock, free = module._exec_group.store.lock, []
+
+    def observed(call):
+        def both(*args):
+            thread = threading.Thread(
+                target=lambda: free.append(lock.acquire(blocking=False) and not lock.release())
+            )
+            run_all([thread])
+            return call(*args)
+
+        return both
+
+    updater = module._present_updater
+    for name in ("get_states", "set_states"):
+        monkeypatch.setattr(updater, name, observed(getattr(updater, name)))
+    getattr(module, method)(path)
+    assert free == [False]
 
 
 def test_records_of_a_shared_file_are_whole(tmp_path, monkeypatch):

@@ -151,12 +151,16 @@ def state_bytes(states: Any, contexts: Sequence[Context]) -> dict[Context, int]:
     found = dict.fromkeys(contexts, 0)
     for state in filter(lambda each: isinstance(each, NDArray), jax.tree.leaves(states)):
         cell = state._cell
-        stored = cell.storage.peek() if isinstance(cell, Logical | Parts) else cell.peek()
-        for shard in stored.addressable_shards:
+        stored = cell.storage if isinstance(cell, Logical | Parts) else cell
+        for device, size in stored.seen(_bytes_on_devices):
             for ctx in found:
-                if ctx.jax_device == shard.device:
-                    found[ctx] += shard.data.nbytes
+                if ctx.jax_device == device:
+                    found[ctx] += size
     return found
+
+
+def _bytes_on_devices(stored: jax.Array) -> list[tuple[Any, int]]:
+    return [(shard.device, shard.data.nbytes) for shard in stored.addressable_shards]
 
 
 def refuse_compression(params: Mapping[str, Any], row_sparse_grads: Collection[str]) -> None:

@@ -306,7 +306,7 @@ class NDArray(AbsentOperators, Methods):
 
     def asnumpy(self) -> np.ndarray:
         """A NumPy copy. Waits until the value is computed."""
-        return np.array(self._cell.host())
+        return self._cell.seen_on_host(np.array)
 
     def asscalar(self) -> Any:
         """The only element, as a NumPy scalar.
@@ -321,7 +321,7 @@ class NDArray(AbsentOperators, Methods):
                 f"asscalar: got shape {self.shape}, expected one element (float(a), int(a) and "
                 "math.sqrt(a), too); asnumpy() returns all, mx.nd.sqrt(a) computes on each"
             )
-        return self._cell.host().reshape(-1)[0]
+        return self._cell.seen_on_host(lambda value: value.reshape(-1)[0])
 
     def wait_to_read(self) -> None:
         """Wait until the value is computed."""
@@ -330,7 +330,7 @@ class NDArray(AbsentOperators, Methods):
             cell.settle()
             if cell.rows is not None:
                 return
-        cell.peek().block_until_ready()
+        cell.seen(jax.block_until_ready)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
@@ -612,14 +612,17 @@ class NDArray(AbsentOperators, Methods):
 
     def _host_at(self, key: Any) -> np.ndarray | None:
         """A copy of elements on the host; ``None`` where index arrays reach outside."""
-        value = self._cell.host()
-        if isinstance(value, jax.Array):
-            return None
-        try:
-            found = np.array(value[key], order="C")
-        except IndexError:
-            return None
-        return found.reshape(1) if found.ndim == 0 else found
+
+        def part(value: Any) -> np.ndarray | None:
+            if isinstance(value, jax.Array):
+                return None
+            try:
+                found = np.array(value[key], order="C")
+            except IndexError:
+                return None
+            return found.reshape(1) if found.ndim == 0 else found
+
+        return self._cell.seen_on_host(part)
 
     def slice_assign(self, rhs: NDArray, begin: Any, end: Any, step: Any) -> NDArray:
         """Assign ``rhs`` to the given range, in place."""

@@ -13,7 +13,7 @@ import math
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import jax
 import numpy as np
@@ -24,6 +24,7 @@ from modkit.context import Context
 from modkit.errors import ModkitError, NotReadyError, calling_line
 from modkit.ops.registry import WIDE
 
+T = TypeVar("T")
 _NO_SCOPE = contextlib.nullcontext()
 _WIDE = WIDE | {np.dtype(name) for name in WIDE}
 
@@ -170,6 +171,10 @@ class AnyCell:
         """The value, which the caller must not keep."""
         raise NotImplementedError
 
+    def seen(self, look: Callable[[jax.Array], T]) -> T:
+        """The result of ``look`` at the value, which it must not keep; no step ends meanwhile."""
+        return look(self.peek())
+
     def get(self) -> jax.Array:
         """The value, which the caller may keep."""
         return self.peek()
@@ -219,6 +224,10 @@ class AnyCell:
     def host(self) -> Any:
         """The value as a NumPy array, which the caller does not keep and does not change."""
         return as_numpy(self.peek())
+
+    def seen_on_host(self, look: Callable[[Any], T]) -> T:
+        """`seen` of the value as a NumPy array."""
+        return look(self.host())
 
     def lent(self) -> Any:
         """The value as a NumPy array, which the caller may keep."""
@@ -363,6 +372,11 @@ class Cell(AnyCell):
             self._value, self._pending, self.aliased, self.aval = value, None, False, value.aval
 
 
+def _unless(whole: Any, value: Any) -> Any:
+    """The value; ``None`` if it is the whole."""
+    return None if value is whole else value
+
+
 class View(AnyCell):
     """A window on another cell: reads and writes go through to it.
 
@@ -401,9 +415,12 @@ class View(AnyCell):
 
     def peek(self) -> jax.Array:
         """The window's present value: a copy, unless the window covers the whole parent."""
-        whole = self.parent.peek()
-        value = self._read(whole)
-        return self.parent.get() if value is whole else value
+        value = self.parent.seen(lambda whole: _unless(whole, self._read(whole)))
+        return self.parent.get() if value is None else value
+
+    def seen(self, look: Callable[[jax.Array], T]) -> T:
+        """See `AnyCell.seen`."""
+        return self.parent.seen(lambda whole: look(self._read(whole)))
 
     def fill(self, pending: Pending, value: Any) -> None:
         """Write through to the parent, on the host where both are there."""
@@ -449,6 +466,17 @@ class View(AnyCell):
         if self.window is not None and isinstance(whole, np.ndarray):
             return self.window(whole)
         return super().host()
+
+    def seen_on_host(self, look: Callable[[Any], T]) -> T:
+        """See `AnyCell.seen_on_host`: a window on the parent's array, if that is possible."""
+        window = self.window
+        if window is None:
+            return self.seen(lambda value: look(as_numpy(value)))
+        return self.parent.seen_on_host(
+            lambda whole: look(
+                window(whole) if isinstance(whole, np.ndarray) else self._read(whole)
+            )
+        )
 
     def lent(self) -> Any:
         """See `AnyCell.lent`: a copy of the window."""

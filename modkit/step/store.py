@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import operator
-import threading
 import weakref
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import jax
 import numpy as np
@@ -14,13 +13,23 @@ import numpy as np
 from modkit import fork
 from modkit.errors import NotReadyError
 from modkit.ndarray import NDArray
-from modkit.ndarray.storage import AnyCell, Change, Pending, aval_of, copy_of, under_way, x64_for
+from modkit.ndarray.storage import (
+    AnyCell,
+    Change,
+    Pending,
+    as_numpy,
+    aval_of,
+    copy_of,
+    under_way,
+    x64_for,
+)
 from modkit.ops.sparse_values import Rows
 from modkit.signals import DeferredSignals
 from modkit.step.placement import Placement
 from modkit.step.shards import Shards
 
 Arrays = dict[str, Any]
+T = TypeVar("T")
 
 
 class TrainState(NamedTuple):
@@ -40,10 +49,6 @@ class TrainState(NamedTuple):
     optimizer: Arrays
     aux: Arrays
     grads: Arrays
-
-
-SEVERAL = 0
-"""The `Store.trainer` where more than one thread has run steps; no thread has this number."""
 
 
 def _part(values: Arrays, names: Iterable[str]) -> Arrays:
@@ -77,7 +82,6 @@ class Store:
         work: by field, the pass that will replace it.
         aliased: slots of parameters and optimizer states whose buffer may be aliased: a step
             donates a copy of it.
-        trainer: the thread that ran all steps, or `SEVERAL`.
     """
 
     def __init__(self, home: Placement):
@@ -88,7 +92,6 @@ class Store:
         self.state = TrainState({}, {}, {}, {})
         self.work: dict[str, Work] = {}
         self.aliased: set[Slot] = set()
-        self.trainer: int | None = None
         self.lock = fork.lock()
         self._unplaced: set[Slot] = set()
         self._readers: list[weakref.ref[Any]] = []
@@ -242,8 +245,6 @@ class Store:
             {**old.grads, **grads} if waits("grads") is work else old.grads,
         )
         if waits("params") is work:
-            own = threading.get_ident()
-            self.trainer = own if self.trainer in (None, own) else SEVERAL
             self._readers.clear()
             if self.aliased:
                 self.aliased = {
@@ -360,22 +361,37 @@ class Slot(AnyCell):
         values = {**getattr(store.state, self.field), self.name: value}
         store.state = store.state._replace(**{self.field: values})
 
-    def peek(self) -> jax.Array:
-        """The value, computed now if it is pending. The caller must not keep it."""
+    def _computed(self) -> jax.Array:
+        """The value, computed now if it is pending, for as long as the store's lock is held."""
         store = self.store
-        with store.lock:
-            store.settle(self.field)
-            value = self._present()
-            if value is None:
-                raise NotReadyError("this array has no value yet: forward() comes first")
-            if isinstance(value, np.ndarray):
-                value = self._placed(value)
-            elif isinstance(value, Rows):
-                with x64_for(value.dtype):
-                    value = store.home.at(self.name).dense(value)
-            if store.trainer is not None and store.trainer != threading.get_ident():
-                self._mark_aliased()  # another thread may run a step meanwhile
+        store.settle(self.field)
+        value = self._present()
+        if value is None:
+            raise NotReadyError("this array has no value yet: forward() comes first")
+        if isinstance(value, np.ndarray):
+            return self._placed(value)
+        if isinstance(value, Rows):
+            with x64_for(value.dtype):
+                return store.home.at(self.name).dense(value)
+        return value
+
+    def get(self) -> jax.Array:
+        """The value, which the caller may keep."""
+        with self.store.lock:
+            value = self._computed()
+            self._mark_aliased()
             return value
+
+    peek = get  # another thread may run a step before the caller has read it
+
+    def seen(self, look: Callable[[jax.Array], T]) -> T:
+        """See `AnyCell.seen`: under the lock, so that the next step need not copy the value."""
+        with self.store.lock:
+            return look(self._computed())
+
+    def seen_on_host(self, look: Callable[[Any], T]) -> T:
+        """See `AnyCell.seen_on_host`."""
+        return self.seen(lambda value: look(as_numpy(value)))
 
     def row_sparse(self) -> Rows | None:
         """The value, computed now if it is pending, where it is row-sparse; else ``None``.
@@ -401,13 +417,6 @@ class Slot(AnyCell):
         if self.field in ("params", "optimizer"):  # the others are not donated
             self.store.aliased.add(self)
 
-    def get(self) -> jax.Array:
-        """The value, which the caller may keep."""
-        with self.store.lock:
-            value = self.peek()
-            self._mark_aliased()
-            return value
-
     def unmoved(self) -> Any:
         """See `AnyCell.unmoved`."""
         with self.store.lock:
@@ -418,14 +427,14 @@ class Slot(AnyCell):
     def snapshot(self, reader: Pending) -> jax.Array:
         """The value, which ``reader`` keeps until it has run."""
         with self.store.lock:
-            value = self.peek()
+            value = self._computed()
             self.store.read(reader)
             return value
 
     def take(self, taker: Pending | None = None) -> jax.Array:
         """A copy, to be donated."""
         with self.store.lock:
-            return copy_of(self.peek())
+            return copy_of(self._computed())
 
     def copy_in(self, values: Arrays) -> None:
         """Replace the value by a copy in a dictionary of the values to donate."""
@@ -449,7 +458,7 @@ class Slot(AnyCell):
     def edit(self, change: Change, *, aliased: bool = False) -> None:
         """Replace the value by ``change`` of it, as one step that other threads wait for."""
         with self.store.lock:
-            self.set(change(self.peek()), aliased=aliased)
+            self.set(change(self._computed()), aliased=aliased)
 
     def holds(self, value: Any) -> bool:
         """True if this buffer is the present value."""
@@ -487,6 +496,7 @@ class Delegate(AnyCell):
             return self._present().root
 
     peek, get, snapshot = map(_delegated, ("peek", "get", "snapshot"))
+    seen, seen_on_host = map(_delegated, ("seen", "seen_on_host"))
     take, set, edit = map(_delegated, ("take", "set", "edit"))
 
     def holds(self, value: Any) -> bool:
