@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 import weakref
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -95,8 +96,8 @@ class Store:
         self.lock = fork.lock()
         self._unplaced: set[Slot] = set()
         self._readers: list[weakref.ref[Any]] = []
-        self._adopted: tuple[Sequence[str], Sequence[Any]] = ((), ())
-        self._leaves: list[tuple[NDArray, Slot]] = []
+        self._states: dict[str, Any] = {}  # trees of handles, by name of the parameter
+        self._slots: dict[str, list[StateSlot]] = {}  # of these handles
         under_way.add(self)
 
     def handle(self, name: str) -> NDArray:
@@ -221,7 +222,9 @@ class Store:
                 reader.run()
         params, optimizer = self.state.params, self.state.optimizer
         if len(params) != len(names):
-            params = {n: params[n] for n in names}
+            params = _part(params, names)
+        if len(optimizer) != len(names):
+            optimizer = _part(optimizer, names)
         if self.aliased:
             params, optimizer = dict(params), dict(optimizer)
             for slot in self.aliased:
@@ -240,16 +243,14 @@ class Store:
         old, waits = self.state, self.work.get
         self.state = TrainState(
             {**old.params, **params} if waits("params") is work else old.params,
-            optimizer if waits("optimizer") is work else old.optimizer,
+            {**old.optimizer, **optimizer} if waits("optimizer") is work else old.optimizer,
             {**old.aux, **aux} if waits("aux") is work else old.aux,
             {**old.grads, **grads} if waits("grads") is work else old.grads,
         )
         if waits("params") is work:
             self._readers.clear()
             if self.aliased:
-                self.aliased = {
-                    s for s in self.aliased if s.field == "params" and s.name not in params
-                }
+                self.aliased = {s for s in self.aliased if s.name not in params}
             self.work = {}  # a step replaces all fields
         else:
             self.withdraw(work)
@@ -276,35 +277,37 @@ class Store:
             states: their states, trees of NDArrays.
             shards: the division of the states; ``None``: each device has them whole.
         """
-        if self._adopted[0] == names and all(map(operator.is_, states, self._adopted[1])):
+        if all(map(operator.is_, map(self._states.get, names, itertools.repeat(self)), states)):
             return
         with self.lock:
             self.settle("optimizer")
-            self._release_states()
+            pairs = zip(names, states, strict=True)
+            fresh = {n: state for n, state in pairs if self._states.get(n, self) is not state}
+            self._release(fresh)
             values, leaves = {}, []
-            for name, state in zip(names, states, strict=True):
+            for name, state in fresh.items():
                 arrays, layout = jax.tree.flatten(state)
                 taken = [(shards or self.home).donatable(array) for array in arrays]
                 values[name] = layout.unflatten(taken)
-                slots = [StateSlot(self, name, i, v) for i, v in enumerate(taken)]
-                leaves += zip(arrays, slots, strict=True)
-            self.state = self.state._replace(optimizer=values)
+                self._slots[name] = [StateSlot(self, name, i, v) for i, v in enumerate(taken)]
+                leaves += zip(arrays, self._slots[name], strict=True)
+            self.state = self.state._replace(optimizer={**self.state.optimizer, **values})
             for array, slot in leaves:
                 array._cell = (
                     shards.window(slot, array._cell.aval) if shards else self.home.logical(slot)
                 )
-            self._leaves, self._adopted = leaves, (names, states)
+            self._states |= fresh
 
-    def _release_states(self) -> None:
-        """Move the optimizer states adopted before to a store of their own."""
+    def _release(self, names: Collection[str]) -> None:
+        """Move the states that parameters had before to a store of their own."""
+        before = [name for name in names if self._states.pop(name, None) is not None]
         old = Store(self.home)
-        old.state = old.state._replace(optimizer=self.state.optimizer)
-        for _, slot in self._leaves:
+        old.state = old.state._replace(optimizer=_part(self.state.optimizer, before))
+        for slot in (slot for name in before for slot in self._slots.pop(name)):
             if slot in self.aliased:
                 old.aliased.add(slot)
             slot.store = old
         self.aliased -= old.aliased
-        self._leaves, self._adopted = [], ((), ())
 
 
 class Draft:

@@ -9,6 +9,7 @@ import pytest
 import modkit as mx
 from modkit import stream
 from modkit.compile import program
+from modkit.step import store as step_store
 from modkit.step.replicas import SingleDevice
 from modkit.tuning.xla_options import compile_program, options_for
 from tests.barriers import need_kept_barriers
@@ -348,3 +349,42 @@ def test_only_programs_that_draw_advance_the_random_stream(optimizer, draws, at_
     assert stream.position() == (before[0], before[1] + draws)
     module.score(data, "acc")
     assert stream.position() == (before[0], before[1] + draws)
+
+
+def buckets_of_two_sizes():
+    def network(key):
+        net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc1")
+        net = mx.sym.FullyConnected(net, num_hidden=3, name="fc2") if key == "large" else net
+        return mx.sym.SoftmaxOutput(net, name="softmax"), ["data"], ["softmax_label"]
+
+    module = mx.mod.BucketingModule(network, "large")
+    module.bind([("data", (2, 3))], [("softmax_label", (2,))])
+    mx.random.seed(4)
+    module.init_params(mx.init.Xavier())
+    module.init_optimizer(optimizer="adam")
+    return module
+
+
+@pytest.mark.slow
+def test_buckets_with_a_part_of_the_parameters_take_turns_without_copies(monkeypatch):
+    fused, apart = buckets_of_two_sizes(), buckets_of_two_sizes()
+    copies, made = [], step_store.copy_of
+    data, label = mx.nd.array([[1, 2, 3], [4, 5, 6]]), mx.nd.array([0, 2])
+    for step, key in enumerate(("large", "small", "small", "large", "small", "large")):
+        batch = mx.io.DataBatch(
+            [data * (step + 1)], [label], bucket_key=key,
+            provide_data=[("data", (2, 3))], provide_label=[("softmax_label", (2,))],
+        )  # fmt: skip
+        apart.forward(batch, is_train=True)
+        apart.get_outputs()[0].asnumpy()
+        apart.backward()
+        apart.update()
+        if step == 2:  # each parameter has its state in the store
+            mx.nd.waitall()
+            monkeypatch.setattr(step_store, "copy_of", lambda v: copies.append(1) or made(v))
+        fused.forward_backward(batch)
+        fused.update()
+        fused._curr_module._exec_group.store.run()
+    monkeypatch.undo()
+    assert copies == []
+    assert_same(values(fused), values(apart))
