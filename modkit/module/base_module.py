@@ -243,6 +243,9 @@ class BaseModule:
         Raises:
             ValueError: ``eval_data`` is none of the above, or batches have different numbers of
                 outputs.
+
+        Differs: an array is predicted as batches are; MXNet runs it in training mode, with dropout,
+            if the module is bound for training.
         """
         self._need("predict()", params=True)
         if isinstance(eval_data, NDArray | np.ndarray):
