@@ -674,14 +674,13 @@ class Module(BaseModule):
         if not (ready and self.binded and self.for_training):
             self._need("update()", params=True, optimizer=True)
             raise NotReadyError("update() needs bind(for_training=True)")
-        updater, names, indices, rule = request = update_request(self)
+        updater, names, indices, _ = request = update_request(self)
         self._copies, self._params_dirty = None, True
         group = self._exec_group
-        one_pass = group.binding.bounds[0].last
-        fuses = rule is not None and group.binding.one_program
+        one_pass = group.binding.bounds[0].last if group.binding.one_program else None
         sums = sums_of_own_store(self, names)
         with group.store.lock:  # else a read in another thread runs the pass without the update
-            if fuses and one_pass is not None and join_update(self, one_pass, request):
+            if one_pass is not None and join_update(self, one_pass, request):
                 return
             update_unfused(self, updater, names, indices, sums)
 

@@ -23,16 +23,15 @@ from modkit.module.split_batch import value_of
 from modkit.ndarray.storage import accepted, take_over
 from modkit.optimizer.calls import Indices
 from modkit.optimizer.rule_optimizer import shows_calls
-from modkit.optimizer.update_rules import TreeRule
 from modkit.signals import DeferredReads
 from modkit.step.bound import Pass, Update
-from modkit.step.shards import DistributedRule
+from modkit.step.shards import FusedRule
 
 CALLS = ("forward", "backward", "forward_backward", "update", "update_metric")
 """The methods that `fit` calls for a batch where `train_on` does not run it."""
 _calls_of = operator.attrgetter(*CALLS)
 
-UpdateRequest = tuple[Any, tuple[str, ...], tuple[Any, ...], TreeRule | DistributedRule | None]
+UpdateRequest = tuple[Any, tuple[str, ...], tuple[Any, ...], FusedRule | None]
 """The result of `update_request`. A NamedTuple takes one more call in every batch."""
 
 Sums = tuple[Sequence[Any], bool]
@@ -154,10 +153,12 @@ def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Su
     own = _calls_of(type(module)) != module._calls or not vars(module).keys().isdisjoint(CALLS)
     if own or module._state_names:
         return None
-    group, (updater, names, indices, rule) = module._exec_group, update_request(module)
+    group, (updater, names, indices, fused) = module._exec_group, update_request(module)
     label_names = group.binding.label_names
     metric = eval_metric.fused(label_names, group.output_names)
-    arrays = rule and metric and _inputs_of(group, batches, len(module._data_names))
+    if fused is None or metric is None:
+        return None
+    arrays = _inputs_of(group, batches, len(module._data_names))
     if not arrays:
         return None
     if not module._order_seen and batches[0].provide_data:
@@ -168,7 +169,7 @@ def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Su
     # First what may be refused, then what counts.
     if not bound.only_losses:
         bound.require_heads([])
-    keys = map(bound.draw, itertools.repeat(rule))
+    keys = map(bound.draw, itertools.repeat(fused))
     tables = map(hyper, itertools.repeat(indices))
     store = group.store
     with store.lock, DeferredReads():  # as in `Module.update`
@@ -176,7 +177,7 @@ def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Su
         steps = zip(arrays, keys, tables, strict=False)
         steps = list(steps) if len(arrays) == 1 else _all_or_none(steps, updater.optimizer)
         *queued, (data, key, table) = steps
-        update = Update(names, rule, table, queued)
+        update = Update(names, fused, table, queued)
         sums = Pass.of_step(bound, store, data, key, update).run(metric, label_names)
     return sums if queued else [sums], len(module._context) > 1
 
@@ -200,13 +201,13 @@ def join_update(module: Any, one_pass: Pass, request: UpdateRequest) -> bool:
         one_pass: the pass.
         request: the result of `update_request`.
     """
-    updater, names, indices, rule = request
+    updater, names, indices, fused = request
     store = module._exec_group.store
     with DeferredReads():  # else a signal handler runs the pass without the update
-        if not one_pass.can_update():
+        if fused is None or not one_pass.can_update():
             return False
         store.adopt(names, states_of(module, updater, names, indices), module._shards)
-        one_pass.join(Update(names, rule, updater.optimizer.hyper(indices)))
+        one_pass.join(Update(names, fused, updater.optimizer.hyper(indices)))
         module._step = one_pass
         if not module._step_waits:
             one_pass.run()
@@ -256,7 +257,7 @@ def update_request(module: Any) -> UpdateRequest:
 
     Returns:
         The updater; names of the parameters that it updates; the indices by which it knows them;
-        and the rule that a program fuses, ``None`` if the updater runs apart.
+        and its rule for the program of a step, ``None`` if the updater runs apart.
     """
     group, kvstore, shards = module._exec_group, module._kvstore, module._shards
     if group.store.apart is not module._is_apart:
@@ -280,9 +281,8 @@ def update_request(module: Any) -> UpdateRequest:
     workers = module._workers
     if workers is not None and workers.size == 1 and shards is None:
         workers = None  # one worker runs the step of a single process, which donates
-    if rule is not None and (workers is not None or shards is not None):
-        rule = DistributedRule(rule, workers, shards)
-    return updater, names, indices, rule
+    fused = None if rule is None else FusedRule(rule, workers, shards)
+    return updater, names, indices, fused
 
 
 def states_of(

@@ -23,7 +23,7 @@ from modkit.step.node_taps import take_taps
 from modkit.step.placement import Placement
 from modkit.step.programs import Programs, programs_for
 from modkit.step.segments import SegmentedPrograms, segmented_for
-from modkit.step.shards import DistributedRule
+from modkit.step.shards import FusedRule
 from modkit.step.store import Arrays, Slot, Store, TrainState
 from modkit.symbol.lower import Lowered
 
@@ -128,25 +128,23 @@ class Bound:
             return segmented_for(self.lowered, self.wrt, train, self.placement)
         return programs_for(self.lowered, self.wrt, train, self.placement)
 
-    def plan(self, rule: Any, metric: Metric | None, labels: tuple[str, ...]) -> StepPlan:
+    def plan(self, fused: FusedRule, metric: Metric | None, labels: tuple[str, ...]) -> StepPlan:
         """The cache key of the program of a step."""
-        home, shards = self.placement, None
-        if isinstance(rule, DistributedRule):
-            rule, workers, shards = rule
-            home = home if workers is None else AcrossWorkers(home, workers)
+        rule, workers, shards = fused
+        home = self.placement if workers is None else AcrossWorkers(self.placement, workers)
         return StepPlan(self.lowered, self.wrt, home, rule, metric, labels, shards)
 
     def step_program(
-        self, rule: Any, metric: Metric | None, labels: tuple[str, ...]
+        self, fused: FusedRule, metric: Metric | None, labels: tuple[str, ...]
     ) -> Callable[..., Any]:
         """The program of a step, which is the latest one from now on."""
-        program = step_program(self.plan(rule, metric, labels))
-        self.latest = (rule, metric, labels), program
+        program = step_program(self.plan(fused, metric, labels))
+        self.latest = (fused, metric, labels), program
         return program
 
-    def draw(self, rule: Any = None) -> np.ndarray:
+    def draw(self, fused: FusedRule | None = None) -> np.ndarray:
         """Key data for a pass; of the random stream if the graph, or an update, reads them."""
-        if self.lowered.takes_key or (rule is not None and rule.takes_key):
+        if self.lowered.takes_key or (fused is not None and fused.rule.takes_key):
             return stream.draw(self.lowered.streams)
         return stream.UNUSED
 
@@ -264,13 +262,13 @@ class Update(NamedTuple):
 
     Attributes:
         names: the parameters, in the order of the rows of ``hyper``.
-        rule: the optimizer's tree rule.
+        fused: the optimizer's rule.
         hyper: hyperparameters that change from step to step.
         queued: data, key data and hyperparameters of earlier batches of the same program.
     """
 
     names: tuple[str, ...]
-    rule: Any
+    fused: FusedRule
     hyper: Any
     queued: Sequence[tuple[Arrays, Any, Any]] = ()
 
@@ -416,7 +414,7 @@ class Pass:
         if store is not None:
             self.update = update
             if self.key_data is stream.UNUSED:
-                self.key_data = self.bound.draw(update.rule)
+                self.key_data = self.bound.draw(update.fused)
             store.await_work(dict.fromkeys(TrainState._fields, self), self.bound.wrt)
 
     # ── Running ─────────────────────────────────────────────────────────────────────────────
@@ -555,7 +553,7 @@ class Pass:
         if self.settled:  # a signal handler has run it
             return None
         bound = self.bound
-        plan = (update.rule, metric, labels)
+        plan = (update.fused, metric, labels)
         params, optimizer = store.donated(self, update.names)
         fixed = self.shared
         fixed = {} if len(fixed) == len(params) else {n: fixed[n] for n in fixed if n not in params}
@@ -569,8 +567,7 @@ class Pass:
             data = self.local
             if decides != plan:
                 program = bound.step_program(*plan)
-            workers = getattr(update.rule, "workers", None)
-            if workers is not None:  # whose arrays have equal shapes
+            if update.fused.workers is not None:  # whose arrays have equal shapes
                 data = {n: plain_parts(value, bound.placement.count) for n, value in data.items()}
             key_data, hyper = self.key_data, bound.numbers(update.hyper)
         inputs = StepInputs(params, optimizer, fixed, data, self.aux, self.old, key_data, hyper)

@@ -181,23 +181,18 @@ def _joined(parts: Any, shape: tuple[int, ...]) -> Any:
     return parts.reshape(-1)[: math.prod(shape)].reshape(shape)
 
 
-class DistributedRule(NamedTuple):
-    """An optimizer's tree rule, for gradients of all workers or for states in parts.
+class FusedRule(NamedTuple):
+    """An optimizer's tree rule as a step runs it.
 
     Attributes:
         rule: the tree rule.
-        workers: the processes; ``None`` if there is one.
+        workers: the processes whose gradients are summed; ``None``: those of this one.
         shards: the division of the states; ``None``: each device has them whole.
     """
 
     rule: Any
-    workers: Workers | None
-    shards: Shards | None
-
-    @property
-    def takes_key(self) -> bool:
-        """See `TreeRule.takes_key`."""
-        return self.rule.takes_key
+    workers: Workers | None = None
+    shards: Shards | None = None
 
 
 class Parts(View):
