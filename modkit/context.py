@@ -61,7 +61,7 @@ class Context:
         self.device_typeid = self.devstr2type[device_type]
         try:
             self.device_id = int(device_id)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ParameterError(
                 f"Context: device_id: got {device_id!r}, expected a whole number"
             ) from None

@@ -72,7 +72,10 @@ class Names:
 
 @contextlib.contextmanager
 def _same_random_numbers() -> Iterator[None]:
-    """NumPy's global generator keeps its state: JAX draws from it while it is imported."""
+    """NumPy's global generator keeps its state: JAX draws from it while it is imported.
+
+    Numbers that another thread draws meanwhile are drawn again.
+    """
     random = None if "jax" in sys.modules else sys.modules.get("numpy.random")
     state = None if random is None else random.get_state()
     try:

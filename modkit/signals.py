@@ -14,11 +14,11 @@ _signal: Any = importlib.import_module("_signal")
 _set = _signal.signal  # consumed by ``deque(map(...))``: in C, without bytecode in between
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGBREAK")
 _USUAL = tuple(int(getattr(signal, name)) for name in _NAMES if hasattr(signal, name))
-"""Signals whose handlers are compared at each block, as are those that have one in Python."""
+"""Signals compared at every block, together with those that have a Python handler."""
 
 _ALL = tuple(map(int, signal.valid_signals()))
 _EVERY = 64
-"""Blocks from one look at the handlers of all signals to the next: 53 take as long as 8 blocks."""
+"""Blocks between two scans of all signals' handlers; a scan costs as much as 8 blocks."""
 
 _MAIN = threading.main_thread().ident
 _RAISES = _signal.default_int_handler
@@ -64,7 +64,7 @@ class DeferredSignals:
     signals are recorded, and after the outermost one each runs the handler that it would have
     run. Python runs handlers in the main thread only, so other threads have nothing to defer.
 
-    A handler of a rare signal that is installed between two blocks is found within 64 of them.
+    A handler of a rare signal that is installed between two blocks is found after at most 64 more.
     """
 
     __slots__ = ("_caught", "_installed")

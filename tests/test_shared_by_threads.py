@@ -1,5 +1,6 @@
 """Stores, gradients, files, iterators and modules that several threads share: nothing is lost."""
 
+import pickle
 import threading
 
 import numpy as np
@@ -133,10 +134,18 @@ READS = {
     "chosen": lambda w: w[[0, 1]].asnumpy(),
     "wait_to_read": lambda w: w.wait_to_read(),
 }
+READS_ALONE = {
+    "product": lambda w: (w * 2).asnumpy(),
+    "norm": lambda w: mx.nd.norm(w).asnumpy(),
+    "pickle": lambda w: pickle.dumps(w),
+}
+"""Reads that cost a copy of the whole array where there are other threads."""
 
 
-def test_values_that_are_copied_or_waited_for_cost_the_next_step_no_copy(monkeypatch):
+@pytest.mark.parametrize("alone", [False, True])
+def test_values_that_are_copied_or_waited_for_cost_the_next_step_no_copy(alone, monkeypatch):
     (batch,) = batches(1)
+    monkeypatch.setattr(step_store, "other_threads", lambda: not alone)
     module, copies = ready(mlp(), batch, momentum=0.9), []
     weight = module._exec_group.execs[0].arg_dict["fc1_weight"]
     made = step_store.copy_of
@@ -148,7 +157,7 @@ def test_values_that_are_copied_or_waited_for_cost_the_next_step_no_copy(monkeyp
         mx.nd.waitall()
 
     step()  # which copies what was not made by a step
-    for name, read in READS.items():
+    for name, read in (READS | READS_ALONE if alone else READS).items():
         read(weight)
         del copies[:]
         step()
@@ -156,30 +165,38 @@ def test_values_that_are_copied_or_waited_for_cost_the_next_step_no_copy(monkeyp
 
 
 @pytest.mark.parametrize("kvstore", ["local", "a store"])
-@pytest.mark.parametrize("method", ["save_optimizer_states", "load_optimizer_states"])
-def test_no_step_ends_while_states_are_saved_or_loaded(kvstore, method, tmp_path, monkeypatch):
+def test_no_step_ends_while_states_are_read(kvstore, tmp_path, monkeypatch):
     (batch,) = batches(1)
     store = mx.kv.create("local") if kvstore == "a store" else kvstore
     module = ready(mlp(), batch, momentum=0.9, kvstore=store)
-    path = str(tmp_path / "states")
-    module.save_optimizer_states(path)
     lock, free = module._exec_group.store.lock, []
 
-    def observed(call):
-        def both(*args):
-            thread = threading.Thread(
-                target=lambda: free.append(lock.acquire(blocking=False) and not lock.release())
-            )
-            run_all([thread])
-            return call(*args)
-
-        return both
+    def try_lock():
+        free.append(lock.acquire(blocking=False) and not lock.release())
 
     updater = module._present_updater
-    for name in ("get_states", "set_states"):
-        monkeypatch.setattr(updater, name, observed(getattr(updater, name)))
-    getattr(module, method)(path)
+    plain = updater._plain
+    monkeypatch.setattr(
+        updater, "_plain", lambda *a: run_all([threading.Thread(target=try_lock)]) or plain(*a)
+    )
+    module.forward_backward(batch)
+    module.update()
+    module.save_optimizer_states(str(tmp_path / "states"))
     assert free == [False]
+
+
+def test_a_store_of_the_users_own_saves_states_without_a_lock(monkeypatch):
+    (batch,), free = batches(1), []
+    store = mx.kv.create("local")
+    module = ready(mlp(), batch, momentum=0.9, kvstore=store)
+    lock = module._exec_group.store.lock
+
+    def save(path):
+        run_all([threading.Thread(target=lambda: free.append(lock.acquire(timeout=5)))])
+
+    monkeypatch.setattr(store, "save_optimizer_states", save)
+    module.save_optimizer_states("states")
+    assert free == [True]
 
 
 def test_records_of_a_shared_file_are_whole(tmp_path, monkeypatch):

@@ -68,7 +68,7 @@ def main():
         excused += reason is not None
         if reason is None:
             found += 1
-            short = shrink(sides, lines[: at + 1])
+            short = shrink(sides, lines[: at + 1], kind.EXCUSED)
             print(f"── program {number}: {what}")
             print("\n".join(short), flush=True)
     print(
@@ -93,13 +93,14 @@ def run(sides, lines):
     return results
 
 
-def shrink(sides, lines):
+def shrink(sides, lines, excused):
     """The program without the lines that the difference of its last line does not need."""
     at = len(lines) - 2
     while at >= 0:
         fewer = lines[:at] + lines[at + 1 :]
         place, what = first_difference(*run(sides, fewer))
-        if what is not None and place == len(fewer) - 1:
+        last = what is not None and place == len(fewer) - 1
+        if last and _excuse(excused, fewer[-1], what) is None:
             lines = fewer
         at -= 1
     return lines
@@ -131,13 +132,13 @@ class Side:
             self.process = subprocess.Popen(
                 self.command, env=environment, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL
             )
-        pickle.dump(lines, self.process.stdin, 4)
-        self.process.stdin.flush()
         values = []
         try:
+            pickle.dump(lines, self.process.stdin, 4)
+            self.process.stdin.flush()
             while len(values) < len(lines):
                 values.append(pickle.load(self.process.stdout))
-        except (EOFError, pickle.UnpicklingError):
+        except (EOFError, BrokenPipeError, pickle.UnpicklingError):
             values.append(("crash", self.process.wait()))
         return values
 

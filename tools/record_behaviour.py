@@ -2684,6 +2684,21 @@ def labels_with_fractions(mx):
 
 
 @question
+def momentum_that_changes(mx):
+    """Weights and states when the momentum changes, becomes 0, and comes back."""
+    found = {}
+    for name in ("sgd", "nag", "signum"):
+        optimizer = mx.optimizer.create(name, learning_rate=0.1, momentum=0.9)
+        updater, weight = mx.optimizer.get_updater(optimizer), mx.nd.ones(2)
+        seen = found[name] = []
+        for momentum in (0.9, 0.8, 0, 0, 0.5):
+            optimizer.momentum = momentum
+            updater(0, weight * 2, weight)
+            seen.append([weight.asnumpy().tolist(), updater.states[0].asnumpy().tolist()])
+    return found
+
+
+@question
 def rates_within_lists(mx):
     """In a list each parameter has the rate of its own call, where the counts differ."""
     found = {}

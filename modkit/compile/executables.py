@@ -39,7 +39,7 @@ class Kept:
     Attributes:
         used: the tick of the last call.
         executables: hashes of the signatures that are compiled.
-        dropped: hashes of the signatures whose executables are freed, the newest of them.
+        dropped: hashes of signatures whose executables are freed, the newest ``Budget._most``.
     """
 
     def __init__(self) -> None:

@@ -357,7 +357,7 @@ class UnknownArgumentError(ParameterError):
 class _Zeros:
     """Zeros, which an output shows until the first `forward`.
 
-    Those of an executor that was reshaped to smaller arrays begin with the output of that one.
+    If a smaller executor was reshaped from this one, its output is shown as the first elements.
     """
 
     settled = True

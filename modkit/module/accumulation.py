@@ -18,8 +18,8 @@ class Accumulated:
     argument of ``fit`` and no callback because it decides how the module is bound.
 
     Attributes:
-        adds: whether gradients are added up, also those of one batch: an earlier ``fit`` has bound
-            the module so.
+        adds: whether the module is bound with ``grad_req="add"``; with K = 1 too, if an earlier
+            ``fit`` bound it so.
         binding: arguments for ``bind``.
         callbacks: the updates, in place of those of ``fit``; none for K = 1.
 

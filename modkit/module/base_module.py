@@ -84,7 +84,7 @@ class BaseModule:
         self.optimizer_initialized = False
         self._fed: Sequence[Any] = ()  # the inputs of the data that `fit` was given last
         self._adds_up = False  # bound by fit(accumulate=)
-        self._scores_whole = False  # `fit` scores: over the data of all workers, which do so too
+        self._scores_whole = False  # whether the next `score`, of `fit`, reduces over all workers
         self._logs = True  # fit logs values
         self._symbol: Any = None
 
@@ -169,6 +169,7 @@ class BaseModule:
         Returns:
             ``[(name, value), ...]``; NaN, with a warning, where there is no batch.
         """
+        whole, self._scores_whole = self._scores_whole, False  # callbacks may score by themselves
         self._need("score()", params=True)
         data = self._evaluated(eval_data, "score: eval_data")
         self._check_order(data, "score: eval_data")
@@ -193,7 +194,7 @@ class BaseModule:
                 "score: eval_data has no batch, so there is nothing to score; an iterator that "
                 "was read to its end needs reset=True"
             )
-        metric = self._whole(metric) if self._scores_whole else metric
+        metric = self._whole(metric) if whole else metric
         _call(score_end_callback, _param(epoch, known["actual_num_batch"], metric, known))
         return metric.get_name_value()
 
@@ -681,8 +682,8 @@ class BaseModule:
                 that the network lacks, or an argument that the module cannot use.
             ShapeError: shapes that do not fit the network.
 
-        Differs: ``force_rebind`` keeps the present values, also before `init_params`. MXNet goes
-        back to those of the last ``get_params()`` or `set_params`, and loses the updates since.
+        Differs: after ``force_rebind`` parameters have their present values. MXNet restores those
+        of the last ``get_params()`` or ``set_params()``, and loses later updates.
         """
         if self.binded and not force_rebind:
             self.logger.warning("Already bound, ignoring bind()")

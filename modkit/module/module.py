@@ -789,11 +789,10 @@ class Module(BaseModule):
     def save_optimizer_states(self, fname: str) -> None:
         """Write the optimizer's states."""
         self._need("save_optimizer_states()", params=True, optimizer=True)
-        with self._exec_group.store.lock:  # all of one step, also where another thread trains
-            if self._update_on_kvstore:
-                self._kvstore.save_optimizer_states(fname)
-                return
-            states = self._updater.get_states()
+        if self._update_on_kvstore:
+            self._kvstore.save_optimizer_states(fname)
+            return
+        states = self._updater.get_states()
         with atomic_write(fname) as file:
             file.write(states)
 
@@ -809,11 +808,10 @@ class Module(BaseModule):
     def load_optimizer_states(self, fname: str) -> None:
         """Read the optimizer's states."""
         self._need("load_optimizer_states()", params=True, optimizer=True)
-        with self._exec_group.store.lock:
-            if self._update_on_kvstore:
-                self._kvstore.load_optimizer_states(fname)
-            else:
-                parse_file(fname, self._updater.set_states)
+        if self._update_on_kvstore:
+            self._kvstore.load_optimizer_states(fname)
+        else:
+            parse_file(fname, self._updater.set_states)
 
     # ── The training state, for checkpoints ─────────────────────────────────────────────────
 

@@ -174,9 +174,9 @@ def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Su
     store = group.store
     with store.lock, DeferredReads():  # as in `Module.update`
         store.adopt(names, states_of(module, updater, names, indices), module._shards)
-        steps = zip(arrays, keys, tables, strict=False)
+        steps = zip(arrays, tables, keys, strict=False)  # a schedule may raise: no key is drawn
         steps = list(steps) if len(arrays) == 1 else _all_or_none(steps, updater.optimizer)
-        *queued, (data, key, table) = steps
+        *queued, (data, table, key) = steps
         update = Update(names, fused, table, queued)
         sums = Pass.of_step(bound, store, data, key, update).run(metric, label_names)
     return sums if queued else [sums], len(module._context) > 1

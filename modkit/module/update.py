@@ -74,7 +74,10 @@ def update_unfused(
 def _updater_calls(
     module: Any, names: Sequence[str], indices: Sequence[Any], sums: list[NDArray] | None
 ) -> list[tuple[Sequence[Any], list[NDArray], list[NDArray]]]:
-    """Arguments of the updater's calls: indices, gradients and weights, for each training apart."""
+    """Indices, gradients and weights of the updater's call, or of one for each replica.
+
+    The latter where replicas train apart.
+    """
     group, store = module._exec_group, module._kvstore
     if group.store.apart:
         grads = [group.gradients_of(n) for n in names]

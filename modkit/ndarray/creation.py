@@ -235,7 +235,7 @@ def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = Tr
     if not arrays:
         raise ShapeError("concatenate: got no arrays, expected at least one")
     for at, each in enumerate(arrays):
-        require_array(f"concatenate: {at}", each)
+        require_array(f"concatenate: arrays[{at}]", each)
     if len({a.dtype for a in arrays}) > 1:
         kinds = ", ".join(dtype_name(a.dtype) for a in arrays)
         raise ParameterError(f"concatenate: got {kinds}, expected one type; astype(...) makes it")

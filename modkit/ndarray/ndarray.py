@@ -330,7 +330,12 @@ class NDArray(AbsentOperators, Methods):
             cell.settle()
             if cell.rows is not None:
                 return
-        cell.seen(jax.block_until_ready)
+        value = cell.seen(lambda value: value)
+        try:
+            jax.block_until_ready(value)  # without the lock under which other threads train
+        except RuntimeError:
+            if not value.is_deleted():  # else a step has donated it since: it was computed
+                raise
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
@@ -1298,7 +1303,9 @@ def new(value: np.ndarray, ctx: Context) -> NDArray:
 def require_array(what: str, value: Any) -> None:
     """Raise ParameterError for something else than an NDArray."""
     if not isinstance(value, NDArray):
-        raise ParameterError(f"{what}: got {type(value).__name__}, expected an NDArray")
+        raise ParameterError(
+            f"{what}: got {type(value).__name__}, expected an NDArray; mx.nd.array(...) makes one"
+        )
 
 
 def array_like(value: Any, like: NDArray) -> NDArray:

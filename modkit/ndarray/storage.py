@@ -153,9 +153,10 @@ class AnyCell:
         return self
 
     def version(self) -> Any:
-        """The object that is the value, ``None`` if it is pending.
+        """The object that holds the value, as a cache key; ``None`` while it is pending.
 
-        Another after each write to a value that a caller keeps (`get`, `lent`, `unmoved`).
+        A write replaces it if `get`, `lent` or `unmoved` has handed the value out; else the value
+        may change in place.
         """
         return None
 
@@ -172,7 +173,10 @@ class AnyCell:
         raise NotImplementedError
 
     def seen(self, look: Callable[[jax.Array], T]) -> T:
-        """The result of ``look`` at the value, which it must not keep; no step ends meanwhile."""
+        """``look(value)``; of a slot under the store's lock, so that no step donates the buffer.
+
+        ``look`` must not keep the value.
+        """
         return look(self.peek())
 
     def get(self) -> jax.Array:
@@ -372,11 +376,6 @@ class Cell(AnyCell):
             self._value, self._pending, self.aliased, self.aval = value, None, False, value.aval
 
 
-def _unless(whole: Any, value: Any) -> Any:
-    """The value; ``None`` if it is the whole."""
-    return None if value is whole else value
-
-
 class View(AnyCell):
     """A window on another cell: reads and writes go through to it.
 
@@ -415,7 +414,12 @@ class View(AnyCell):
 
     def peek(self) -> jax.Array:
         """The window's present value: a copy, unless the window covers the whole parent."""
-        value = self.parent.seen(lambda whole: _unless(whole, self._read(whole)))
+
+        def part(whole: jax.Array) -> jax.Array | None:
+            value = self._read(whole)
+            return None if value is whole else value
+
+        value = self.parent.seen(part)
         return self.parent.get() if value is None else value
 
     def seen(self, look: Callable[[jax.Array], T]) -> T:

@@ -70,7 +70,7 @@ def iterations(given: Any, least: int | None = None) -> int:
     """``max_iterations`` of a ``while_loop``.
 
     Raises:
-        ParameterError: it is no whole number, or less than ``least``.
+        ParameterError: it is no number, infinite, or less than ``least``.
     """
     try:
         count = int(given)

@@ -110,6 +110,7 @@ class UpdateCounts:
             counts.clear()
             counts.update(before._all.get(device, {}))
         self._device, self._block, self._steps = before._device, before._block, before._steps
+        self.uneven = before.uneven
 
     def present(self) -> dict[Any, int]:
         """The counts of the current device; mutable."""

@@ -44,10 +44,10 @@ class RuleOptimizer(Optimizer):
     _unless: ClassVar[tuple[str, Callable[..., Any], Mapping[str, Any]] | None] = None
     """An attribute, and the formula and fields of the rule while it is false or 0."""
     _columns: ClassVar[tuple[str, ...]] = UpdateRule.columns
-    """Names of the columns of ``hyper`` that are computed, those of the rule."""
+    """Computed columns of ``hyper``; the rule's columns are these and `_numbers`."""
     _numbers: ClassVar[tuple[str, ...]] = ()
-    """Attributes that are columns, too, where the formula reads them: another value of one needs
-    no other program."""
+    """Attributes that are columns of ``hyper`` where the formula reads them, so that a new value
+    does not recompile."""
     _clip_norm: float | None = None  # set by the callback ClipGlobalNorm
 
     def rule(self) -> UpdateRule | None:

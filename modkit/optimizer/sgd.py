@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -15,6 +16,11 @@ from modkit.ops.update import formulas
 from modkit.optimizer.base import register
 from modkit.optimizer.rule_optimizer import RuleOptimizer
 from modkit.optimizer.update_rules import FormulaRule, UpdateRule, zeros
+
+
+def _beside(w: Any, g: Any, mom: Any, **numbers: Any) -> Any:
+    """SGD after the momentum was set to 0: the velocity stays as it is, as in MXNet."""
+    return formulas.sgd(w, g, **numbers), mom
 
 
 @register
@@ -39,9 +45,10 @@ class SGD(RuleOptimizer):
 
     direct = True
     lists_rates = True
-    _stateless: ClassVar[Any] = {"lazy": "lazy_update", "master_first": False}
-    _formula, _fields = staticmethod(formulas.sgd_mom), {**_stateless, "bare": True}
-    _unless, _numbers = ("momentum", formulas.sgd, _stateless), ("momentum",)
+    _shared: ClassVar[Any] = {"lazy": "lazy_update", "master_first": False}
+    _formula, _fields = staticmethod(formulas.sgd_mom), {**_shared, "bare": True}
+    _unless = "momentum", formulas.sgd, {**_shared, "of_state": _beside}
+    _numbers = ("momentum",)
 
     def __init__(self, momentum: float = 0.0, lazy_update: bool = True, **kwargs: Any):
         super().__init__(**kwargs)
@@ -65,6 +72,10 @@ class NAGRule(FormulaRule):
 def _nag_of_rows(w: Any, g: Any, mom: Any, *, lr: Any, wd: Any, **numbers: Any) -> Any:
     new, velocity = formulas.nag_mom(w, g, mom, lr=lr, wd=wd, **numbers)
     return new, velocity + lr * wd * (new - w)
+
+
+_nag_ending = functools.partial(formulas.nag_mom, momentum=0.0)
+"""NAG after the momentum was set to 0."""
 
 
 @register
@@ -100,9 +111,15 @@ class NAG(RuleOptimizer):
         """The update rule of one parameter; without momentum that of SGD, lazy as in MXNet."""
         numbers = (("clip_gradient", self.clip_gradient or None),)
         if not self.momentum:
-            return FormulaRule(formulas.sgd, numbers, lazy=True, master_first=False)
+            return FormulaRule(
+                formulas.sgd, numbers, lazy=True, master_first=False, of_state=_nag_ending
+            )
         columns = (*UpdateRule.columns, "momentum")
         return NAGRule(formulas.nag_mom, numbers, columns=columns, bare=True, master_first=False)
+
+
+_signum_ending = functools.partial(formulas.signum, momentum=0.0)
+"""Signum after the momentum was set to 0."""
 
 
 @register
@@ -126,7 +143,11 @@ class Signum(RuleOptimizer):
     """
 
     _formula, _fields = staticmethod(formulas.signum), {"bare": True}
-    _unless = "momentum", formulas.signsgd, {}
+    _unless = (
+        "momentum",
+        formulas.signsgd,
+        {"of_state": _signum_ending},
+    )
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from modkit.errors import ParameterError
 from modkit.ops.floating import accumulator
 from modkit.ops.sparse_values import Rows
 from modkit.ops.update import formulas
@@ -88,6 +89,7 @@ class FormulaRule(UpdateRule):
 
     Args:
         formula: ``formula(weight, grad, *states, **numbers)``: the new weight, and new states.
+        of_state: the formula for a state that an earlier rule made, where this one has none.
         numbers: names and values of the numbers that are constants of the program.
         arrays: see `UpdateRule`.
         columns: names of the other numbers.
@@ -107,6 +109,7 @@ class FormulaRule(UpdateRule):
     lazy: bool = False
     lazy_rows: bool = False
     master_first: bool = True
+    of_state: Callable[..., Any] | None = None
 
     def of_rows(self, master: bool) -> UpdateRule:
         """See `UpdateRule.of_rows`."""
@@ -118,11 +121,20 @@ class FormulaRule(UpdateRule):
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
         """One step."""
-        states = (state,) if self.bare else state or ()
-        made = self.formula(weight, grad, *states, **dict(self.numbers), **hyper)
-        if not states:
-            return made, None
-        return made if self.bare else (made[0], made[1:])
+        numbers = {**dict(self.numbers), **hyper}
+        if state is None and self.bare:
+            raise ParameterError(
+                "update: got a state of None, expected an array: the optimizer has a momentum, and "
+                "had none when the state was made; init_optimizer(force_init=True) makes it anew"
+            )
+        if self.bare:
+            return self.formula(weight, grad, state, **numbers)
+        if state is None:
+            return self.formula(weight, grad, **numbers), None
+        if not self.arrays and self.of_state is not None:
+            return self.of_state(weight, grad, state, **numbers)
+        new, *states = self.formula(weight, grad, *state, **numbers)
+        return new, tuple(states)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, BinaryIO
 
 import jax
@@ -11,6 +12,7 @@ from modkit.base import py_str
 from modkit.context import Context
 from modkit.errors import FileFormatError
 from modkit.ndarray import NDArray, RowSparseNDArray
+from modkit.ndarray.storage import replacing
 from modkit.ops.stype import DENSE, ROWS
 from modkit.optimizer.base import Optimizer
 from modkit.optimizer.calls import Indices, calls_of
@@ -114,25 +116,35 @@ class Updater:
                 "states by index"
             )
         try:
-            self.states = {py_str(i): s for i, s in loaded.items()}
+            states_by_index = {py_str(i): s for i, s in loaded.items()}
         except UnicodeDecodeError as error:
             raise FileFormatError(
                 f"optimizer states: at byte 0: got the index {error.object!r:.60}, expected "
                 "text in UTF-8 or a number"
             ) from error
-        self.states_synced = dict.fromkeys(self.states, False)
+        with self._lock():
+            self.states = states_by_index
+            self.states_synced = dict.fromkeys(self.states, False)
 
     def get_states(self, dump_optimizer: bool = False) -> bytes:
-        """The states as bytes, in MXNet's format.
+        """The states as bytes, in MXNet's format: all of one step, also while a thread trains.
 
         Args:
             dump_optimizer: include the optimizer, with its counts and rates.
         """
-        return dumps(self._plain(dump_optimizer))
+        with self._lock():
+            return dumps(self._plain(dump_optimizer))
 
     def write_states(self, file: BinaryIO, dump_optimizer: bool = False) -> None:
         """Write the bytes of `get_states` to an open file, without a copy of the arrays."""
         dump(self._plain(dump_optimizer), file)
+
+    def _lock(self) -> Any:
+        """The lock under which a module's steps replace these states; without one, nothing."""
+        leaves = jax.tree.leaves(self.states)
+        cells = (array._cell.root for array in leaves if isinstance(array, NDArray))
+        locks = (cell.lock for cell in cells if cell.lock is not None)
+        return next((lock for lock in locks if lock is not replacing), contextlib.nullcontext())
 
     def _plain(self, dump_optimizer: bool) -> Any:
         states = {i: self._plain_state(i) for i in self.states}

@@ -24,7 +24,7 @@ from modkit.step.placement import Placement
 from modkit.step.programs import Programs, programs_for
 from modkit.step.segments import SegmentedPrograms, segmented_for
 from modkit.step.shards import FusedRule
-from modkit.step.store import Arrays, Slot, Store, TrainState
+from modkit.step.store import LOST, Arrays, Slot, Store, TrainState
 from modkit.symbol.lower import Lowered
 
 Cells = dict[str, AnyCell]
@@ -264,19 +264,13 @@ class Update(NamedTuple):
         names: the parameters, in the order of the rows of ``hyper``.
         fused: the optimizer's rule.
         hyper: hyperparameters that change from step to step.
-        queued: data, key data and hyperparameters of earlier batches of the same program.
+        queued: data, hyperparameters and key data of earlier batches of the same program.
     """
 
     names: tuple[str, ...]
     fused: FusedRule
     hyper: Any
     queued: Sequence[tuple[Arrays, Any, Any]] = ()
-
-
-_LOST = (
-    "The step failed after it had begun to write over parameters and optimizer states, which are "
-    "lost. Load them from a checkpoint; fit(resume=folder) saves and loads them by itself."
-)
 
 
 class Pass:
@@ -446,7 +440,7 @@ class Pass:
             except Exception as error:
                 lost = store is not None and self.update is not None and store.is_lost()
                 if lost:
-                    error.add_note(_LOST)
+                    error.add_note(LOST)
                 if lost or metric is None or isinstance(error, CallbackError):  # not the metric's
                     self.give_up()
                     raise
@@ -558,8 +552,8 @@ class Pass:
         fixed = self.shared
         fixed = {} if len(fixed) == len(params) else {n: fixed[n] for n in fixed if n not in params}
         if update.queued:
-            batches = [*update.queued, (self.local, self.key_data, update.hyper)]
-            data, key_data, hyper = zip(*batches, strict=True)
+            batches = [*update.queued, (self.local, update.hyper, self.key_data)]
+            data, hyper, key_data = zip(*batches, strict=True)
             program = steps_program(bound.plan(*plan))
             key_data, hyper = np.stack(key_data), np.stack(hyper)
         else:

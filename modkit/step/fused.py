@@ -70,6 +70,7 @@ class StepResults(NamedTuple):
     sums: Any
 
 
+# The kind of each tree of arrays; see `modkit.step.placement.Kind`.
 _INPUT_KINDS = StepInputs(
     params="shared", optimizer="shared", fixed="shared", data="local", aux="local", old="local",
     key_data="plain", hyper="plain",
@@ -78,7 +79,6 @@ _RESULT_KINDS = StepResults(
     params="shared", optimizer="shared", outputs="local", changed="local", grads="local",
     sums="local",
 )  # fmt: skip
-"""The kind of each tree of arrays; see `modkit.step.placement.Kind`."""
 
 
 class StepPlan(NamedTuple):

@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +23,8 @@ from modkit.optimizer.update_rules import TreeRule
 from modkit.step.across_workers import AcrossWorkers
 from modkit.step.placement import Spec
 from modkit.step.replicas import DistinctDevices
+
+T = TypeVar("T")
 
 
 class Shards:
@@ -206,6 +208,10 @@ class Parts(View):
             storage, lambda s: shards.whole(s, aval.shape), lambda _, v: shards.store(v), aval
         )
         self.storage, self.shards = storage, shards
+
+    def seen(self, look: Callable[[jax.Array], T]) -> T:
+        """See `AnyCell.seen`; without the lock, as other workers gather too."""
+        return look(self.get())
 
     def frozen(self) -> AnyCell:
         """A cell of the present value: a window on the parts, or what all workers gather now."""

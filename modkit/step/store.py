@@ -14,6 +14,7 @@ import numpy as np
 from modkit import fork
 from modkit.errors import NotReadyError
 from modkit.ndarray import NDArray
+from modkit.ndarray.in_place import other_threads
 from modkit.ndarray.storage import (
     AnyCell,
     Change,
@@ -28,6 +29,11 @@ from modkit.ops.sparse_values import Rows
 from modkit.signals import DeferredSignals
 from modkit.step.placement import Placement
 from modkit.step.shards import Shards
+
+LOST = (
+    "a step failed after it had donated the buffers of parameters and optimizer states, whose "
+    "values are lost. Load them from a checkpoint; fit(resume=folder) saves and loads by itself"
+)
 
 Arrays = dict[str, Any]
 T = TypeVar("T")
@@ -232,7 +238,7 @@ class Store:
         return params, optimizer
 
     def is_lost(self) -> bool:
-        """Whether a step that has failed has taken the buffers of parameters or their states."""
+        """Whether a failed step has donated the buffers of parameters or of their states."""
         leaves = jax.tree.leaves((self.state.params, self.state.optimizer))
         return any(isinstance(x, jax.Array) and x.is_deleted() for x in leaves)
 
@@ -373,6 +379,8 @@ class Slot(AnyCell):
             raise NotReadyError("this array has no value yet: forward() comes first")
         if isinstance(value, np.ndarray):
             return self._placed(value)
+        if isinstance(value, jax.Array) and value.is_deleted():
+            raise NotReadyError(f"{self.name!r}: {LOST}")
         if isinstance(value, Rows):
             with x64_for(value.dtype):
                 return store.home.at(self.name).dense(value)
@@ -385,7 +393,13 @@ class Slot(AnyCell):
             self._mark_aliased()
             return value
 
-    peek = get  # another thread may run a step before the caller has read it
+    def peek(self) -> jax.Array:
+        """The value, computed now if it is pending. The caller must not keep it."""
+        with self.store.lock:
+            value = self._computed()
+            if other_threads():  # one may run a step before the caller has read it
+                self._mark_aliased()
+            return value
 
     def seen(self, look: Callable[[jax.Array], T]) -> T:
         """See `AnyCell.seen`: under the lock, so that the next step need not copy the value."""

@@ -42,7 +42,7 @@ def _writes(node: Node) -> Iterator[tuple[int, int]]:
 def describe(graph: Graph) -> str:
     """Outputs, then each node with its inputs and attributes, in running order.
 
-    A variable alone is its name, an operator alone its operator.
+    A graph of one node is one line, as in MXNet: ``Variable:name`` or ``AtomicFunctor  Op:name``.
     """
     if len(graph.nodes) == 1 and graph.nodes[0].is_variable:
         return f"Variable:{graph.nodes[0].name}\n"

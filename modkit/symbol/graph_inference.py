@@ -57,8 +57,8 @@ def infer_shapes(
 
     Args:
         graph: the graph.
-        known: by variable name; where all its sizes are known, one overrides the variable's own
-            ``__shape__``, which else stands for it.
+        known: by variable name. A completely known shape overrides the variable's ``__shape__``;
+            an incomplete one is ignored where the variable declares a shape.
         heads: what is known of the outputs.
 
     Raises:

@@ -84,7 +84,7 @@ def row_sources(
         for at, (source, _) in enumerate(step.inputs):
             readers.setdefault(source, []).append((step, at, number))
     read: dict[int, set[RowSource | None]] = {}
-    """For each node the values that say which of its rows are read; ``None`` for all rows."""
+    """Row sources by node number; ``None`` stands for all rows."""
 
     def read_by(step: Any, at: int, number: int) -> set[RowSource | None]:
         op, attrs = step.op, step.attrs

@@ -5,7 +5,7 @@ import pytest
 
 import modkit as mx
 from modkit.step.bound import Pass
-from tests.module.networks import convnet
+from tests.module.networks import convnet, mlp
 
 stream = np.random.RandomState(5)
 X = stream.normal(size=(20, 1, 6, 6)).astype(np.float32)
@@ -103,3 +103,15 @@ def test_predictions_after_a_validation_compile_nothing(count, compilations, mon
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0][:8], found[2])
     np.testing.assert_allclose(found[0], found[3], rtol=1e-6)
+
+
+def test_scores_of_callbacks_in_fit_are_those_of_this_worker(monkeypatch):
+    """`fit` reduces its own score over all workers; another may be of one worker alone."""
+    module, reduced = mx.mod.Module(mlp()), []
+    monkeypatch.setattr(module, "_whole", lambda metric: reduced.append(metric) or metric)
+    data = mx.io.NDArrayIter(np.zeros((8, 10)), np.zeros(8), 4)
+    again = mx.io.NDArrayIter(np.zeros((8, 10)), np.zeros(8), 4)
+    seen = []
+    module.fit(data, again, num_epoch=1, eval_batch_end_callback=lambda _: seen.append(
+        (len(reduced), module.score(data, "acc"), len(reduced))))  # fmt: skip
+    assert [after - before for before, _, after in seen] == [0, 0]

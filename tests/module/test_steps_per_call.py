@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
+from modkit import stream
 from modkit.compile import program
 from modkit.tuning.xla_options import compile_program
 from tests.barriers import need_kept_barriers
@@ -244,16 +245,20 @@ def test_a_number_that_is_none(steps):
         fitted(steps_per_call=steps)
 
 
-def test_a_schedule_that_raises_within_a_chunk_counts_no_batch_of_it():
+@pytest.mark.parametrize(("steps", "done"), [(1, 5), (4, 4)])
+def test_a_schedule_that_raises_counts_no_batch_of_its_call(steps, done):
     class Ending(mx.lr_scheduler.LRScheduler):
         def __call__(self, count):
             if count > 5:
                 raise RuntimeError("ended")
             return 0.1
 
-    module = mx.mod.Module(network())
+    module, drawn = mx.mod.Module(network()), []
+    mx.random.seed(0)
     with pytest.raises(RuntimeError, match="ended"):
-        module.fit(iterator(), num_epoch=1, steps_per_call=4,
+        module.fit(iterator(), num_epoch=1, steps_per_call=steps,
+                   batch_end_callback=lambda _: drawn.append(stream.position()),
                    optimizer_params={"lr_scheduler": Ending()})  # fmt: skip
-    assert module._present_optimizer.num_update == 4
-    assert set(module._present_optimizer._index_update_count.values()) == {4}
+    assert stream.position() == drawn[-1]
+    assert module._present_optimizer.num_update == done
+    assert set(module._present_optimizer._index_update_count.values()) == {done}

@@ -17,6 +17,7 @@ from modkit.errors import (
     ShapeError,
 )
 from modkit.lr_scheduler import FactorScheduler, LRScheduler, PolyScheduler
+from modkit.optimizer.base import UpdateCounts
 from tests.counting import calls
 
 NAMES = {0: "a_weight", 1: "a_bias", 2: "b_gamma", 3: "b_beta", 4: "plain"}
@@ -585,3 +586,13 @@ def test_a_schedule_is_called_once_for_several_parameters():
     optimizer.set_lr_mult({1: 2.0})
     assert optimizer._get_lrs([0, 1, 2]) == [0.5, 1.0, 0.5]
     assert calls == [0]
+
+
+def test_counts_that_are_restored_are_as_uneven_as_before():
+    counts = UpdateCounts(0)
+    counts.add((1,))
+    counts.add((0, 1))
+    before = counts.copy()
+    counts.add((2,))
+    counts.restore(before)
+    assert counts.uneven
