@@ -203,7 +203,10 @@ def test_out_that_is_no_array_is_named():
     ("words", "call"),
     [
         ("concatenate: got NDArray, expected a list", lambda a: mx.nd.concatenate(a)),
-        ("concatenate: 1: got int, expected an NDArray", lambda a: mx.nd.concatenate([a, 5])),
+        (
+            "concatenate: arrays.1.: got int, expected an NDArray",
+            lambda a: mx.nd.concatenate([a, 5]),
+        ),
         ("onehot_encode: indices: got list, expected", lambda a: mx.nd.onehot_encode([0], a)),
         ("onehot_encode: out: got int, expected", lambda a: mx.nd.onehot_encode(a, 5)),
         ("histogram: a: got int, expected an NDArray", lambda _: mx.nd.histogram(5)),
