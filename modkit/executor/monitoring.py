@@ -152,8 +152,8 @@ class _NamedGradients:
 
     def __init__(self, lowered: Lowered, grads: Mapping[NodeInput, jax.Array], heads: Any):
         self._lowered, self._grads = lowered, grads
-        given = zip(heads or (), lowered.loss_heads, strict=False)
-        self._heads = {i: h for i, (h, loss) in enumerate(given) if h is not None and not loss}
+        given = zip(heads or (), lowered.ignoring_heads, strict=False)
+        self._heads = {i: h for i, (h, unread) in enumerate(given) if h is not None and not unread}
         self._readers: dict[Any, list[NodeInput]] = defaultdict(list)
         for node, at in sorted(grads, reverse=True):
             self._readers[lowered.steps[node].inputs[at]].append((node, at))

@@ -46,8 +46,9 @@ class Operator(Eager):
         self, op: Op, fixed: tuple[tuple[str, Any], ...], names: tuple[str, ...], train: bool
     ):
         self._op, self._fixed, self._names, self._train = op, fixed, names, train
-        self.elementwise, self.own_gradient = op.elementwise, op.own_gradient
-        self.differentiable = op.differentiable
+        self.elementwise = op.elementwise
+        self.has_own_gradient = op.has_own_gradient(dict(fixed))
+        self.refuses_gradients = op.gradient == "refused"
         self.call_s = CALL_S
 
         def run(arrays: Sequence[jax.Array], key_data: Any, numbers: Sequence[float]) -> Any:

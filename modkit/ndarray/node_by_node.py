@@ -149,7 +149,7 @@ class Steps:
         moves: list[bool] = []
         for fn, _, places, _ in calls:
             moves.append(any(moves[i] if i >= 0 else j in wanted for i, j in places))
-            if moves[-1] and isinstance(fn, Operator) and not fn.differentiable:
+            if moves[-1] and isinstance(fn, Operator) and fn.refuses_gradients:
                 self.left = 0  # the program knows which cotangents are there
         self._differentiated = [
             (i, j) for i, j in structure.heads if (moves[i] if i >= 0 else j in wanted)

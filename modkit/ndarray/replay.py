@@ -90,7 +90,9 @@ def part(heads: Sequence[Use], given: Sequence[bool], train_mode: bool) -> TapeP
     sources, wanted = _wanted([use for _, use in arguments.values()])
     shown = {at for at, _ in ends}
     anchors = tuple(
-        at for at, node in enumerate(order) if at not in shown and _has_own_gradient(node)
+        at
+        for at, fn in enumerate(node.call.fn for node in order)
+        if at not in shown and isinstance(fn, Operator) and fn.has_own_gradient
     )
     structure = TapeStructure(calls, ends, wanted, tuple(given), anchors)
     call = Call(
@@ -101,11 +103,6 @@ def part(heads: Sequence[Use], given: Sequence[bool], train_mode: bool) -> TapeP
     )
     recorded = [node.call for node in order]
     return TapePart(structure, [use for _, use in arguments.values()], sources, call, recorded)
-
-
-def _has_own_gradient(node: TapeNode) -> bool:
-    """See `modkit.ops.registry.op`."""
-    return isinstance(node.call.fn, Operator) and node.call.fn.own_gradient
 
 
 def _wanted(arguments: Sequence[Use]) -> tuple[list[Any], tuple[tuple[int, ...], ...]]:

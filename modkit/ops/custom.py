@@ -170,10 +170,6 @@ class CustomOperator(Op):
         """Those of the user's operator."""
         return attrs["bridge"].aux
 
-    def is_loss(self, attrs: Attrs) -> bool:
-        """Whether the user's operator needs no gradient of its output."""
-        return not attrs["bridge"].need_top_grad
-
     def call(
         self,
         arrays: Sequence[Any],
@@ -373,7 +369,7 @@ def _dtypes(ins: Sequence[str | None], attrs: Attrs) -> Any:
     outputs=lambda attrs: attrs["bridge"].outputs,
     partial=_shapes,
     dtypes=_dtypes,
-    own_gradient=True,
+    gradient=lambda attrs: "added" if attrs["bridge"].need_top_grad else "loss",
     kind=CustomOperator,
 )
 def custom(*, op_type: str) -> Any:

@@ -98,7 +98,7 @@ def outputs(
         path = through(inputs[0])
         casts = is_whole(made[0].dtype) or isinstance(inputs[0], Whole)
         return [with_derivative(made[0], path)] if casts and not is_whole(path.dtype) else made
-    if name in OPS and not OPS[name].differentiable:
+    if name in OPS and OPS[name].gradient == "refused":
         return [_refusing(name, y, inputs) if is_whole(y.dtype) else y for y in made]
     places = PLACES.get(name)
     inputs = [untwinned(x) if at == places else x for at, x in enumerate(inputs)]

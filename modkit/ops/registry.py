@@ -65,6 +65,15 @@ else float32. ``"float32"``: float32 always, for losses, powers, exponentials, s
 gradient of a gather is a sum). A tuple: the inputs of these names in 16 bits, for products.
 """
 
+Gradient = Literal["derivative", "zero", "loss", "added", "refused"]
+"""The gradient of an operator.
+
+``"derivative"``: the cotangents of its outputs, times its derivative. ``"zero"``: 0 whatever they
+are. ``"loss"``: one of its own whatever they are. ``"added"``: one of its own, and that of the
+cotangents. Operators after a loss or an added gradient that stop gradients do not stop this one, as
+in MXNet 1.9.1. ``"refused"``: MXNet 1.9.1 has none; a cotangent raises an error.
+"""
+
 REQUIRED = inspect.Parameter.empty
 """The default of a parameter that has none."""
 
@@ -107,13 +116,8 @@ class Op:
         dtypes: ``dtypes(ins, attrs) -> (ins, outs)`` over dtype names or ``None``. The default
             rule: all inputs and outputs have one dtype, and a parameter called ``dtype`` sets
             the outputs'.
-        loss: whether, or for which parsed attributes, the operator ignores the cotangents of its
-            outputs: it is a loss, or its derivative is 0. ``backward()`` needs no head gradient
-            for it.
-        own_gradient: it has a gradient where the cotangents of its outputs are 0, as a loss has:
-            operators after it that stop gradients do not stop this one, as in MXNet 1.9.1.
-        differentiable: whether it has a gradient in MXNet 1.9.1; else a cotangent of its outputs
-            raises an error.
+        gradient: what the cotangents of its outputs are to its gradient, or ``attrs -> that``;
+            see `Gradient`.
         elementwise: an element of the output depends on the inputs' elements at the same position
             only, so that any order of axes gives the same result.
         channels_last: ``attrs -> function`` that takes and returns the same for arrays of 4 axes
@@ -149,9 +153,7 @@ class Op:
     partial: Callable[..., Any] | None = None
     partial_is_complete: bool = False
     dtypes: Callable[..., Any] | None = None
-    loss: bool | Callable[[Attrs], bool] = False
-    own_gradient: bool = False
-    differentiable: bool = True
+    gradient: Gradient | Callable[[Attrs], Gradient] = "derivative"
     elementwise: bool = False
     channels_last: Callable[[Attrs], Callable[..., Any] | None] | None = None
     costly: bool = False
@@ -231,9 +233,16 @@ class Op:
         """Names of the inputs that are auxiliary states for these parsed attributes."""
         return self.aux
 
-    def is_loss(self, attrs: Attrs) -> bool:
-        """Whether the operator ignores the cotangents of its outputs."""
-        return self.loss(attrs) if callable(self.loss) else self.loss
+    def ignores_cotangent(self, attrs: Attrs) -> bool:
+        """Whether ``backward()`` needs no head gradient for it."""
+        return self._gradient(attrs) in ("zero", "loss")
+
+    def has_own_gradient(self, attrs: Attrs) -> bool:
+        """Whether it has a gradient where the cotangents of its outputs are 0."""
+        return self._gradient(attrs) in ("loss", "added")
+
+    def _gradient(self, attrs: Attrs) -> Gradient:
+        return self.gradient(attrs) if callable(self.gradient) else self.gradient
 
     def exists(self, name: str, attrs: Attrs) -> bool:
         """Whether the optional input ``name`` is there for these attributes."""
@@ -416,9 +425,7 @@ class OpFields(TypedDict, total=False):
     partial: Callable[..., Any] | None
     partial_is_complete: bool
     dtypes: Callable[..., Any] | None
-    loss: bool | Callable[[Attrs], bool]
-    own_gradient: bool
-    differentiable: bool
+    gradient: Gradient | Callable[[Attrs], Gradient]
     elementwise: bool
     channels_last: Callable[[Attrs], Callable[..., Any] | None] | None
     costly: bool
@@ -444,6 +451,7 @@ def op(
     like: Callable[..., Any] | None = None,
     inert: Mapping[str, tuple[Any, ...]] | None = None,
     hint: str | None = None,
+    loss: bool | Callable[[Attrs], bool] = False,
     kind: type[Op] = Op,
     **fields: Unpack[OpFields],
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -464,6 +472,7 @@ def op(
             ``cudnn_off``), as ``{name: (type, default)}``, or ``(type, default, before)`` with the
             parameter that follows it in MXNet's order.
         hint: the stem of automatic names; default the lower-case name without underscores ahead.
+        loss: whether, or for which parsed attributes, its ``gradient`` is ``"loss"``.
         kind: the class of the entry.
         fields: see `Op`.
 
@@ -474,6 +483,10 @@ def op(
     known = OpFields.__annotations__
     if unknown := [each for each in fields if each not in known]:
         raise not_taken(f"op({name!r})", unknown[0], known, "field")
+    if callable(loss):
+        fields["gradient"] = lambda attrs: "loss" if loss(attrs) else "derivative"
+    elif loss:
+        fields["gradient"] = "loss"
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
         if like is not None:
@@ -497,7 +510,7 @@ def op(
         if variadic and variadic not in types_:
             types_[variadic], defaults[variadic] = int, 0
         made = fn
-        if not fields.get("differentiable", True):
+        if fields.get("gradient") == "refused":
             constants = {"train", *(n for n, t in types_.items() if t not in _ARGUMENTS)}
             made = without_gradient(name, fn, constants)
         entry = kind(

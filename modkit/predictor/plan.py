@@ -65,7 +65,7 @@ def unlabelled(net: Symbol) -> tuple[Symbol, tuple[str, ...]]:
     for node in net.graph.nodes:
         inputs = list(map(moved, node.inputs))
         op = node.known_op
-        if op is not None and op.loss:
+        if op is not None and "label" in op.inputs and op.ignores_cotangent(node.params):
             for at, name in enumerate(op.input_names(node.params)):
                 if name == "label":
                     # No user's variable has such a name.

@@ -74,7 +74,7 @@ class Lowered:
         aux_names: auxiliary states, in the order of ``list_auxiliary_states()``.
         output_names: outputs, in the order of ``list_outputs()``.
         heads: for each output its node and which of the node's outputs it is.
-        loss_heads: for each output, whether it is a loss, which needs no head gradient.
+        ignoring_heads: for each output, whether its operator needs no head gradient.
         steps: the nodes in topological order.
         takes_key: whether any operator draws random numbers.
         streams: stream numbers of the nodes that draw, in topological order: the CRC-32 of their
@@ -112,7 +112,7 @@ class Lowered:
         self.output_names = tuple(entry_name(h) for h in graph.heads)
         self.steps = _steps(graph, structure.compute_dtype)
         self.heads, self._borders = tuple(map(graph.position, graph.heads)), borders
-        self.loss_heads = tuple(self.steps[i].is_loss for i, _ in self.heads)
+        self.ignoring_heads = tuple(self.steps[i].ignores_cotangent for i, _ in self.heads)
         shown = {i for i, _ in self.heads}
         self._anchors = tuple(
             (i, 0) for i, s in enumerate(self.steps) if i not in shown and s.has_own_gradient
@@ -228,11 +228,11 @@ class Lowered:
         order = post_order(first, lambda i: readers.get(i, ()))
         return tuple(i for i in order if i in self._sharing)
 
-    def reached(self, wrt: Container[str], *, past_losses: bool = True) -> list[bool]:
-        """For each node, whether a path leads to it from these variables, perhaps past losses."""
+    def reached(self, wrt: Container[str], *, cotangents: bool = False) -> list[bool]:
+        """For each node, whether a path, or one of cotangents, leads from it to these variables."""
         found: list[bool] = []
         for step in self.steps:
-            inputs = step.inputs if past_losses or not step.is_loss else ()
+            inputs = step.inputs if not (cotangents and step.ignores_cotangent) else ()
             found.append(step.name in wrt if step.op is None else any(found[a] for a, _ in inputs))
         return found
 
@@ -338,16 +338,17 @@ class Lowered:
     def needed_heads(self, wrt: Collection[str]) -> tuple[bool, ...]:
         """For each output, whether a gradient by one of ``wrt`` depends on its cotangent.
 
-        An output needs no cotangent if every path to these variables passes a loss.
+        It depends on none if every path to these variables passes a loss, or a derivative of 0.
         """
-        if all(self.loss_heads):
-            return (False,) * len(self.loss_heads)
-        reached = self.reached(wrt, past_losses=False)
+        if all(self.ignoring_heads):
+            return (False,) * len(self.ignoring_heads)
+        reached = self.reached(wrt, cotangents=True)
         return tuple(reached[i] for i, _ in self.heads)
 
     def ignores_head(self, index: int) -> bool:
         """Whether an output is a loss whose gradient is the same for any cotangent."""
-        return self.loss_heads[index] and not self.steps[self.heads[index][0]].attrs.get("out_grad")
+        step = self.steps[self.heads[index][0]]
+        return step.ignores_cotangent and not step.attrs.get("out_grad")
 
     def open_shapes(self, values: Arrays) -> dict[int, Shape]:
         """The shapes of the nodes that are ``open``, by number."""

@@ -52,15 +52,14 @@ class NodeCall(NamedTuple):
         return tuple(self.inputs[at][0] for _, at in self.aux)
 
     @property
-    def is_loss(self) -> bool:
-        """Whether it is a loss, which needs no head gradient."""
-        return self.op is not None and self.op.is_loss(self.attrs)
+    def ignores_cotangent(self) -> bool:
+        """Whether it needs no head gradient."""
+        return self.op is not None and self.op.ignores_cotangent(self.attrs)
 
     @property
     def has_own_gradient(self) -> bool:
-        """Whether cotangents of 0 give a gradient. Losses that users registered count as such."""
-        op = self.op
-        return op is not None and (op.own_gradient or (self.is_loss and not is_own(op)))
+        """Whether cotangents of 0 give a gradient."""
+        return self.op is not None and self.op.has_own_gradient(self.attrs)
 
     @property
     def makes_x64(self) -> bool:

@@ -44,7 +44,7 @@ def is_passed(call: NodeCall, inputs: Sequence[Value]) -> bool:
     op = call.operator
     if op.on_host or op.aux or call.attrs.get("bodies"):
         return False
-    if not op.differentiable:  # whole numbers refuse a gradient too
+    if op.gradient == "refused":  # whole numbers refuse a gradient too
         return True
     casts = op.name in CASTS or op.fn is cast_through
     return (casts and is_whole(jnp.dtype(call.attrs["dtype"]))) or any(

@@ -7,7 +7,8 @@ import pytest
 from jax.test_util import check_grads
 
 from modkit.errors import NotSupportedError, ShapeError
-from modkit.ops.registry import get_op
+from modkit.ops import registry
+from modkit.ops.registry import get_op, op
 
 DATA = np.random.RandomState(1).uniform(-1, 1, (4, 3)).astype(np.float32)
 HEAD = np.random.RandomState(2).uniform(-1, 1, (4, 3)).astype(np.float32)
@@ -49,7 +50,17 @@ def test_head_gradient_is_ignored_and_labels_get_none(name, label):
     np.testing.assert_array_equal(first, _gradients(name, [DATA, label], 0 * HEAD)[0])
     assert np.abs(first).max() > 0.01
     np.testing.assert_array_equal(of_label, np.zeros_like(label))
-    assert get_op(name).loss
+    assert get_op(name).gradient == "loss"
+
+
+@pytest.mark.parametrize("loss", [True, lambda attrs: attrs["flag"]])
+def test_users_register_losses_by_a_word(monkeypatch, loss):
+    monkeypatch.setattr(registry, "OPS", {})
+    flags = {"flag": True}, {"flag": False}
+    op("mine", precision="float32", loss=loss)(lambda data: data)
+    entry = get_op("mine")
+    found = [(entry.ignores_cotangent(a), entry.has_own_gradient(a)) for a in flags]
+    assert found == [(True, True), (loss is True, loss is True)]
 
 
 def test_make_loss_ignores_its_head():

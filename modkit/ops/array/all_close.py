@@ -15,7 +15,7 @@ from modkit.ops.registry import Traced, op
     precision="float32",
     partial=lambda ins, outs, attrs: ([common("b", ins)] * 2, list(outs)),
     dtypes=lambda ins, _attrs: ([ins[0] or ins[1]] * 2, ["uint8"]),
-    differentiable=False,
+    gradient="refused",
 )
 def allclose(
     a: Any, b: Any, *, rtol: Traced = 1e-5, atol: Traced = 1e-8, equal_nan: bool = True

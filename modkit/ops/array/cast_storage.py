@@ -58,7 +58,7 @@ def check_counted(shape: Shape, axis: int | None) -> None:
         )
 
 
-@op("_contrib_getnnz", precision="through", dtypes=int64_result, differentiable=False)
+@op("_contrib_getnnz", precision="through", dtypes=int64_result, gradient="refused")
 def getnnz(data: Any, *, axis: int | None = None) -> Any:
     """The number of stored elements of a matrix; of a dense one, of those that are not 0.
 
@@ -103,7 +103,7 @@ def check_edges(data: Shape, u: Shape, v: Shape) -> None:
     precision="through",
     partial=_edge_partial,
     dtypes=lambda ins, attrs: (list(ins), [ins[0]]),
-    differentiable=False,
+    gradient="refused",
 )
 def edge_id(data: Any, u: Any, v: Any) -> Any:
     """``data[u, v]`` for pairs of row and column; -1 where nothing is stored (a dense 0).

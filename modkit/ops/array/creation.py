@@ -121,12 +121,12 @@ unary(
     "zeros of the shape and type of ``data``",
     aliases=("_sparse_zeros_like",),
     precision="through",
-    loss=True,
+    gradient="zero",
 )
 unary(
     "ones_like",
     jnp.ones_like,
     "ones of the shape and type of ``data``",
     precision="through",
-    loss=True,
+    gradient="zero",
 )

@@ -142,7 +142,7 @@ def backward_gather_nd(data: jax.Array, indices: jax.Array, *, shape: Shape) -> 
     "_scatter_set_nd",
     precision="float32",
     dtypes=first_decides,
-    differentiable=False,
+    gradient="refused",
     hint="_scatter_set_nd",
 )
 def scatter_set_nd(

@@ -33,10 +33,10 @@ def _from_graphs(name: str, least: int, count: Callable[[int], int]) -> Callable
             raise ParameterError(f"{name}: got {inputs} inputs, expected {least} or more")
         return [f"output{i}" for i in range(count(inputs) * sets)]
 
-    return op(name, precision="float32", variadic="num_args", outputs=names, differentiable=False)
+    return op(name, precision="float32", variadic="num_args", outputs=names, gradient="refused")
 
 
-@op("_contrib_dgl_adjacency", precision="float32", differentiable=False)
+@op("_contrib_dgl_adjacency", precision="float32", gradient="refused")
 def dgl_adjacency(data: Any) -> Any:
     """The adjacency matrix: 1 in float32 for each edge.
 

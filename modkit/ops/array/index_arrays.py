@@ -156,7 +156,7 @@ def _bin_of_equal(values: jax.Array, edges: jax.Array, whole: jax.Array) -> jax.
     when={"bins": lambda attrs: attrs["bin_cnt"] is None},
     outputs=("output0", "output1"),
     dtypes=lambda ins, attrs: ([ins[0]] * len(ins), ["int64", ins[0]]),
-    differentiable=False,
+    gradient="refused",
     hint="_histogram",
 )
 def histogram(
@@ -216,7 +216,7 @@ def histogram(
     precision="float32",
     partial=lambda ins, outs, attrs: (ins, [(0,) if ins[0] is None else (len(ins[0]),)]),
     dtypes=int64_result,
-    loss=True,
+    gradient="zero",
 )
 def shape_array(data: Any) -> Any:
     """The shape of ``data``, as an array of int64."""
@@ -228,7 +228,7 @@ def shape_array(data: Any) -> Any:
     precision="float32",
     partial=lambda ins, outs, attrs: (ins, [(1,)]),
     dtypes=int64_result,
-    loss=True,
+    gradient="zero",
 )
 def size_array(data: Any) -> Any:
     """The number of elements of ``data``, as an array of one int64."""

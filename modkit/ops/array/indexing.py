@@ -103,7 +103,7 @@ def take(
     "batch_take",
     precision="float32",
     dtypes=lambda ins, _: ([ins[0], "int32"], [ins[0]]),
-    differentiable=False,
+    gradient="refused",
 )
 def batch_take(a: jax.Array, indices: jax.Array) -> jax.Array:
     """One element of each row: ``a[i, indices[i]]``; the nearest for an index outside.
@@ -195,7 +195,7 @@ def pick(
 @op(
     "fill_element_0index",
     precision="float32",
-    differentiable=False,
+    gradient="refused",
     dtypes=lambda ins, _: ([ins[0], ins[1] or ins[0], ins[2] or ins[0]], [ins[0]]),
 )
 def fill_element_0index(lhs: jax.Array, mhs: jax.Array, rhs: jax.Array) -> jax.Array:
@@ -238,7 +238,7 @@ def boolean_mask(data: jax.Array, index: jax.Array, *, axis: int = 0) -> jax.Arr
     )
 
 
-@op("one_hot", precision="float32", loss=True, partial=lambda ins, outs, attrs: (
+@op("one_hot", precision="float32", gradient="zero", partial=lambda ins, outs, attrs: (
     list(ins),
     [outs[0] if ins[0] is None else merge("one_hot", outs[0], (*ins[0], attrs["depth"]))],
 ))  # fmt: skip

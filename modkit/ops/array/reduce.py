@@ -179,7 +179,7 @@ def _arg_extreme(name: str, fn: Any, data: Any, axis: int | None, keepdims: bool
     return jnp.atleast_1d(fn(data, axis, keepdims=keepdims)).astype(data.dtype)
 
 
-@op("argmax", precision="float32", loss=True)
+@op("argmax", precision="float32", gradient="zero")
 def argmax(data: Any, *, axis: int | None = None, keepdims: bool = False) -> Any:
     """The index of the maximum along ``axis``, or in the flat array; the first of equals.
 
@@ -188,7 +188,7 @@ def argmax(data: Any, *, axis: int | None = None, keepdims: bool = False) -> Any
     return _arg_extreme("argmax", jnp.argmax, data, axis, keepdims)
 
 
-@op("argmin", precision="float32", loss=True)
+@op("argmin", precision="float32", gradient="zero")
 def argmin(data: Any, *, axis: int | None = None, keepdims: bool = False) -> Any:
     """The index of the minimum along ``axis``, or in the flat array; the first of equals.
 
@@ -197,7 +197,7 @@ def argmin(data: Any, *, axis: int | None = None, keepdims: bool = False) -> Any
     return _arg_extreme("argmin", jnp.argmin, data, axis, keepdims)
 
 
-@op("argmax_channel", precision="float32", differentiable=False)
+@op("argmax_channel", precision="float32", gradient="refused")
 def argmax_channel(data: Any) -> Any:
     """The index of the maximum along axis 1.
 
@@ -227,7 +227,7 @@ def moments(data: Any, *, axes: Axes | None = None, keepdims: bool = False) -> A
     precision="float32",
     variadic="num_arrays",
     dtypes=float32_result,
-    differentiable=False,
+    gradient="refused",
 )
 def multi_sum_sq(*data: Any) -> Any:
     """The sum of squares of each array.
@@ -248,7 +248,7 @@ def _finite(name: str, arrays: Sequence[Any], init_output: bool) -> Any:
     return jnp.all(jnp.stack(checks)).astype(jnp.float32).reshape(1)
 
 
-@op("all_finite", precision="float32", dtypes=float32_result, differentiable=False)
+@op("all_finite", precision="float32", dtypes=float32_result, gradient="refused")
 def all_finite(data: Any, *, init_output: bool = True) -> Any:
     """1 if no element is infinite or NaN, else 0.
 
@@ -268,7 +268,7 @@ def all_finite(data: Any, *, init_output: bool = True) -> Any:
     precision="float32",
     variadic="num_arrays",
     dtypes=float32_result,
-    differentiable=False,
+    gradient="refused",
 )
 def multi_all_finite(*data: Any, init_output: bool = True) -> Any:
     """1 if no element of any array is infinite or NaN, else 0.

@@ -226,7 +226,7 @@ def _part_params(lhs: Shape, **attrs: Any) -> dict[str, Shape]:
     aliases=("_crop_assign",),
     params=_part_params,
     hint="_slice_assign",
-    differentiable=False,
+    gradient="refused",
 )
 def slice_assign(
     lhs: jax.Array, rhs: jax.Array, *, begin: Bounds, end: Bounds, step: Bounds | None = ()
@@ -253,7 +253,7 @@ def slice_assign(
     precision="float32",
     aliases=("_crop_assign_scalar",),
     hint="_slice_assign_scalar",
-    differentiable=False,
+    gradient="refused",
 )
 def slice_assign_scalar(
     data: jax.Array, *, scalar: Traced = 0.0, begin: Bounds, end: Bounds, step: Bounds | None = ()

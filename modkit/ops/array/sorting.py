@@ -84,7 +84,7 @@ def sort(data: Any, *, axis: int | None = -1, is_ascend: bool = True) -> Any:
     return jnp.take_along_axis(array, _indices(array, at, is_ascend), at)
 
 
-@op("argsort", precision="float32", costly=True, loss=True)
+@op("argsort", precision="float32", costly=True, gradient="zero")
 def argsort(
     data: Any, *, axis: int | None = -1, is_ascend: bool = True, dtype: DType = "float32"
 ) -> Any:
@@ -117,7 +117,7 @@ def _topk_names(attrs: Attrs) -> Sequence[str]:
     costly=True,
     outputs=_topk_names,
     dtypes=_topk_types,
-    loss=lambda attrs: attrs["ret_typ"] in ("indices", "mask"),
+    gradient=lambda attrs: "zero" if attrs["ret_typ"] in ("indices", "mask") else "derivative",
 )
 def topk(
     data: Any,

@@ -126,7 +126,7 @@ def roi_align(
     "_contrib_RROIAlign",
     precision="float32",
     costly=True,
-    differentiable=False,
+    gradient="refused",
     hint="rroialign",
 )
 def rotated_roi_align(

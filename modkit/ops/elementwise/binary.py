@@ -22,7 +22,7 @@ from modkit.ops.elementwise.arithmetic import (
     power,
 )
 from modkit.ops.partial_shapes import Rule, Sizes, merge
-from modkit.ops.registry import Attrs, Precision, binary, op
+from modkit.ops.registry import Attrs, Gradient, Precision, binary, op
 
 
 def _checked(name: str, fn: Callable[[Any, Any], Any], check: Any) -> Callable[[Any, Any], Any]:
@@ -93,15 +93,16 @@ for _stem, _names, _fn, _doc, _precision in _ROWS:
     if _stem in _SPARSE:
         _names = (*_names, f"_sparse_{_names[0]}")
         _wide += [f"_sparse_{n}" for n in _wide]
-    _loss = _stem in COMPARISONS  # derivatives of 0
+    _gradient: Gradient = "zero" if _stem in COMPARISONS else "derivative"
     binary(
         _names[0], _checked(_names[0], _fn, check_shapes), _doc, precision=_precision,
-        aliases=_names[1:], loss=_loss,
+        aliases=_names[1:], gradient=_gradient,
     )  # fmt: skip
     binary(
         _wide[0], _checked(_wide[0], _fn, _check_broadcast),
         f"{_doc}, with dimensions of size 1 stretched", precision=_precision, aliases=_wide[1:],
-        same_shape=False, loss=_loss, partial=functools.partial(_broadcast_partial, _wide[0]),
+        same_shape=False, gradient=_gradient,
+        partial=functools.partial(_broadcast_partial, _wide[0]),
     )  # fmt: skip
 for _name, _fn, _doc in (
     ("_grad_add", jnp.add, "``lhs + rhs``, of two gradients"),
@@ -109,7 +110,7 @@ for _name, _fn, _doc in (
 ):
     binary(
         _name, _checked(_name, _fn, check_shapes), _doc, precision="float32",
-        differentiable=_name != "_grad_add",
+        gradient="refused" if _name == "_grad_add" else "derivative",
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from modkit.ops.elementwise.arithmetic import (
     modulo,
     power,
 )
-from modkit.ops.registry import Attrs, Precision, Traced, op
+from modkit.ops.registry import Attrs, Gradient, Precision, Traced, op
 
 
 def _working_type(dtype: str, is_int: bool) -> str:
@@ -49,7 +49,7 @@ def _register(
     aliases: Sequence[str],
     flip: bool,
     precision: Precision,
-    loss: bool = False,
+    gradient: Gradient = "derivative",
 ) -> None:
     def run(data: Any, *, scalar: Traced = 1.0, is_int: bool = True) -> Any:
         array = convert(data, _working_type(str(data.dtype), is_int))
@@ -69,7 +69,7 @@ def _register(
         same_shape=True,
         elementwise=True,
         dtypes=_scalar_types,
-        loss=loss,
+        gradient=gradient,
     )(run)
 
 
@@ -95,7 +95,7 @@ for _name, _alias, _fn, _doc, _flip, _precision in _ROWS:
 for _name, (_fn, _doc) in COMPARISONS.items():
     _camel = "".join(word.title() for word in _name.split("_"))
     _text = _doc.replace("lhs", "data").replace("rhs", "scalar")
-    _register(f"_{_name}_scalar", _fn, _text, (f"_{_camel}Scalar",), False, "float32", loss=True)
+    _register(f"_{_name}_scalar", _fn, _text, (f"_{_camel}Scalar",), False, "float32", "zero")
 for _name, _fn, _doc in (
     ("_scatter_plus_scalar", jnp.add, "``data + scalar``; the name is from sparse arrays"),
     ("_scatter_minus_scalar", jnp.subtract, "``data - scalar``; the name is from sparse arrays"),

@@ -173,7 +173,7 @@ for _rows in (_MATH, _EXACT, _PIECEWISE_CONSTANT):
             _doc,
             aliases=() if _name in _DENSE_ONLY else (f"_sparse_{_name}",),
             precision=_precision,
-            loss=_rows is _PIECEWISE_CONSTANT,
+            gradient="zero" if _rows is _PIECEWISE_CONSTANT else "derivative",
         )
 
 
@@ -232,7 +232,7 @@ unary(
     jax.lax.stop_gradient,
     "the array itself, through which no gradient flows back",
     aliases=("stop_gradient", "_sparse_stop_gradient"),
-    loss=True,
+    gradient="zero",
     precision="through",
 )
 

@@ -136,7 +136,7 @@ def batch_dot(
     return jnp.matmul(a, b)
 
 
-@op("khatri_rao", precision="float32", variadic="num_args", differentiable=False)
+@op("khatri_rao", precision="float32", variadic="num_args", gradient="refused")
 def khatri_rao(*args: jax.Array) -> jax.Array:
     """The Kronecker product column by column.
 

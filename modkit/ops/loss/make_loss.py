@@ -19,7 +19,7 @@ def _same(data: jax.Array) -> jax.Array:
     return data
 
 
-@op("MakeLoss", precision="float32", same_shape=True, loss=True, own_gradient=True)
+@op("MakeLoss", precision="float32", same_shape=True, gradient="loss")
 def make_loss_output(
     data: jax.Array,
     *,
@@ -60,7 +60,7 @@ def make_loss_output(
     precision="float32",
     params=lambda data, **_: {"moving_avg": tuple(data[1:2])},
     aux=("moving_avg",),
-    own_gradient=True,
+    gradient="added",
 )
 def identity_attach_kl_sparse_reg(
     data: jax.Array,
@@ -114,8 +114,7 @@ def identity_attach_kl_sparse_reg(
     aliases=("_sparse_make_loss",),
     outputs=("loss",),
     same_shape=True,
-    loss=True,
-    own_gradient=True,
+    gradient="loss",
 )
 def make_loss(data: Any) -> Any:
     """``data`` as a loss to be minimised: its gradient is 1, whatever follows it."""

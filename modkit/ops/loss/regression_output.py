@@ -79,8 +79,7 @@ def _regression(name: str, link: Any, slope: Any, what: str) -> None:
         aliases=sparse,
         partial=_regression_partial,
         dtypes=label_like_data,
-        loss=True,
-        own_gradient=True,
+        gradient="loss",
     )(run)
 
 

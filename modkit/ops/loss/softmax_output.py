@@ -120,8 +120,7 @@ def _dtypes(ins: Any, _attrs: Any) -> tuple[list[Any], list[Any]]:
     aliases=("Softmax",),
     partial=_partial,
     dtypes=_dtypes,
-    loss=True,
-    own_gradient=True,
+    gradient="loss",
 )
 def softmax_output(
     data: jax.Array,

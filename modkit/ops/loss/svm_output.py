@@ -31,8 +31,7 @@ def _hinge_gradient(
     precision="float32",
     params=lambda data, **_: {"label": tuple(data[:-1])} if len(data) > 1 else {},
     dtypes=label_like_data,
-    loss=True,
-    own_gradient=True,
+    gradient="loss",
 )
 def svm_output(
     data: jax.Array,

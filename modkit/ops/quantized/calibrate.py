@@ -89,7 +89,7 @@ def _check_counts(arrays: Sequence[Any], _attrs: Attrs) -> None:
     costly=True,
     outputs=("threshold", "divergence"),
     dtypes=lambda ins, _attrs: (list(ins), ["float32", "float32"]),
-    differentiable=False,
+    gradient="refused",
     hint="calibrate_entropy",
     check_values=_check_counts,
 )

@@ -45,7 +45,7 @@ def _check(operator: str, lhs: jax.Array, rhs: jax.Array) -> None:
         raise ShapeError(f"{operator}: got shapes {lhs.shape} and {rhs.shape}, expected one shape")
 
 
-@quantized("quantized_elemwise_add", params=_params, differentiable=False, dtypes=_types)
+@quantized("quantized_elemwise_add", params=_params, gradient="refused", dtypes=_types)
 def quantized_elemwise_add(  # noqa: D417 - ends of ranges are on one line
     lhs: jax.Array,
     rhs: jax.Array,

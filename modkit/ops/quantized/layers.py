@@ -100,7 +100,7 @@ def quantized_flatten(data: jax.Array, min_data: jax.Array, max_data: jax.Array)
     return flatten(data), *jax.lax.stop_gradient((min_data, max_data))
 
 
-@quantized("quantized_act", params=_range_params, differentiable=False, dtypes=_same_type)
+@quantized("quantized_act", params=_range_params, gradient="refused", dtypes=_same_type)
 def quantized_act(
     data: jax.Array,
     min_data: jax.Array,

@@ -220,7 +220,7 @@ def _sample_unique_zipfian(*, key: Any, range_max: int, shape: Shape = ()) -> An
     return convert(found, "int64"), convert(trials, "int64")
 
 
-@op("_shuffle", precision="float32", aliases=("shuffle",), same_shape=True, differentiable=False)
+@op("_shuffle", precision="float32", aliases=("shuffle",), same_shape=True, gradient="refused")
 def _shuffle(data: Any, *, key: Any) -> Any:
     """The rows of ``data``, along its first dimension, in random order."""
     return jax.random.permutation(key, data, axis=0)

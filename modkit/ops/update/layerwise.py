@@ -63,7 +63,7 @@ for _name, _states in (
 @op(
     "multi_lars",
     precision="float32",
-    differentiable=False,
+    gradient="refused",
     same_shape=True,
     dtypes=lambda ins, attrs: (["float32"] * len(ins), ["float32"]),
 )

@@ -45,7 +45,7 @@ def declare(
 ) -> None:
     """Register ``run`` with these inputs and parameters, which are arguments of the program."""
     attrs = _typed(numbers, {})
-    fields = {"differentiable": False, **fields}
+    fields = {"gradient": "refused", **fields}
     op(name, precision="float32", **fields)(with_schema(run, name, doc, tensors, attrs))
 
 
@@ -209,7 +209,7 @@ class Several:
         op(
             self.name,
             precision="float32",
-            differentiable=False,
+            gradient="refused",
             variadic="num_args",
             names=self._names,
             aux=("states",) if self.states else (),
