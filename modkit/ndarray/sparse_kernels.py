@@ -70,11 +70,7 @@ def dense(value: np.ndarray, like: NDArray) -> NDArray:
 # ── One array ───────────────────────────────────────────────────────────────────────────────
 
 
-@kernel(
-    "clip", "_plus_scalar", "_minus_scalar", "_equal_scalar", "_not_equal_scalar",
-    "_greater_scalar", "_greater_equal_scalar", "_lesser_scalar", "_lesser_equal_scalar",
-    "_contrib_quadratic", *ON_VALUES,
-)  # fmt: skip
+@kernel("_contrib_quadratic", *ON_VALUES)
 def on_values(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """An operator that maps 0 to 0."""
     (x,) = inputs

@@ -278,9 +278,8 @@ def named_rows(data: Any, count: int, factor: bool = False) -> Rows:
 
 def keeps_zeros(op: Op, value: Any, attrs: Attrs) -> bool:
     """Whether the operator runs on the stored elements alone: it maps 0 to 0."""
-    one = len(op.inputs) == 1 and not op.name.startswith("_scatter")
-    known = op.name in ON_VALUES or op.name.endswith("_scalar") or op.name == "clip"
-    return one and known and result(op, [value.stype], attrs) != DENSE
+    known = op.name in ON_VALUES and not op.name.startswith("_scatter")
+    return known and result(op, [value.stype], attrs) != DENSE
 
 
 def by_row(op: Op, ndim: int, attrs: Attrs) -> bool:

@@ -20,8 +20,8 @@ rint fix trunc expm1 log1p degrees radians cbrt BlockGrad make_loss _copy _scatt
 _scatter_minus_scalar _mul_scalar _div_scalar _contrib_gradientmultiplier _contrib_round_ste
 _contrib_sign_ste
 """
-ON_VALUES = frozenset(_NAMES.split())
-"""Operators of one array that run on the stored elements: 0 gives 0, or MXNet defines them so."""
+_KEEP = frozenset(_NAMES.split())
+"""Operators of one array that keep its storage type: 0 gives 0, or MXNet defines them so."""
 
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "_plus_scalar": operator.ne, "_minus_scalar": operator.ne, "_equal_scalar": operator.eq,
@@ -31,11 +31,14 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
 }  # fmt: skip
 """For operators with a number, a test of 0 and the number: false where 0 is mapped to 0."""
 
+ON_VALUES = _KEEP | _COMPARE.keys() | {"clip"}
+"""Operators of one array that run on the stored elements where their result is sparse."""
+
 
 def result(op: Op, stypes: Sequence[str], attrs: Attrs) -> str:
     """The storage type of an operator's result from those of its inputs."""
     name = op.name
-    if name in ON_VALUES or name == "zeros_like":
+    if name in _KEEP or name == "zeros_like":
         return stypes[0]
     if name in _COMPARE:
         return DENSE if _COMPARE[name](0.0, float(attrs["scalar"])) else stypes[0]
