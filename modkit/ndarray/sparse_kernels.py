@@ -26,18 +26,10 @@ Kernel = Callable[[Op, Sequence[Any], Mapping[str, Any]], Any]
 KERNELS: dict[str, Kernel] = {}
 """Kernels by the operators' names."""
 
-DENSE_RESULTS = frozenset(
-    (
-        "sum",
-        "mean",
-        "norm",
-        "_square_sum",
-        "dot",
-        "_contrib_getnnz",
-        "_contrib_edge_id",
-        *ROW_UPDATES,
-    )
-)
+DENSE_RESULTS = frozenset({
+    "sum", "mean", "norm", "_square_sum", "dot", "_contrib_getnnz", "_contrib_edge_id",
+    *ROW_UPDATES,
+})  # fmt: skip
 """Operators whose kernels make dense results too."""
 
 

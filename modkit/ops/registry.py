@@ -66,7 +66,7 @@ gradient of a gather is a sum). A tuple: the inputs of these names in 16 bits, f
 """
 
 Gradient = Literal["derivative", "zero", "loss", "added", "refused"]
-"""The gradient of an operator.
+"""Kinds of gradients.
 
 ``"derivative"``: the cotangents of its outputs, times its derivative. ``"zero"``: 0 whatever they
 are. ``"loss"``: one of its own whatever they are. ``"added"``: one of its own, and that of the
@@ -116,8 +116,7 @@ class Op:
         dtypes: ``dtypes(ins, attrs) -> (ins, outs)`` over dtype names or ``None``. The default
             rule: all inputs and outputs have one dtype, and a parameter called ``dtype`` sets
             the outputs'.
-        gradient: what the cotangents of its outputs are to its gradient, or ``attrs -> that``;
-            see `Gradient`.
+        gradient: its kind of gradient, or ``attrs -> kind``; see `Gradient`.
         elementwise: an element of the output depends on the inputs' elements at the same position
             only, so that any order of axes gives the same result.
         channels_last: ``attrs -> function`` that takes and returns the same for arrays of 4 axes
