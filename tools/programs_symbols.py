@@ -155,11 +155,6 @@ EXCUSED = [
         r"only modkit runs: MXNetError: .*Cannot transpose vectors",
         "a vector is its own transpose",
     ),
-    (
-        r"LogisticRegressionOutput",
-        r"only the reference runs: ParameterError: LogisticRegressionOutput: no parameter",
-        "a misspelt parameter is a mistake; three operators of MXNet ignore it",
-    ),
 ]
 
 Made = namedtuple("Made", "word shapes feeds")

@@ -3187,6 +3187,38 @@ def parts_of_imperative_programs(mx):
     }
 
 
+@question
+def refused_calls_and_ignored_parameters(mx):
+    """Names that refused calls count, what regression losses ignore, updates of nothing."""
+    x, dense, found = mx.sym.Variable("x"), mx.sym.FullyConnected, {}
+    calls = {
+        "true": lambda: x + True,
+        "no symbol": lambda: dense(3, num_hidden=1),
+        "no symbols": lambda: mx.sym.Concat(1, 2),
+        "no inputs": mx.sym.Concat,
+        "too many": lambda: dense(x, x, x, x, num_hidden=1),
+        "twice": lambda: dense(x, data=x, num_hidden=1),
+        "unknown": lambda: dense(x, num_hidden=1, units=2),
+        "no number": lambda: dense(x, num_hidden="two"),
+        "missing": lambda: dense(x),
+    }
+    for name, call in calls.items():
+        with mx.name.NameManager():
+            refusal(call)
+            found[name] = [(x + 1).name, dense(x, num_hidden=1).name, mx.sym.Concat(x, x).name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        loss = mx.sym.MAERegressionOutput(x, scale=2, name="loss")
+    module = mx.mod.Module(dense(x, num_hidden=1), ["x"], None)
+    module.bind([("x", (2, 3))], grad_req="null")
+    module.init_params()
+    module.init_optimizer()
+    module.forward(mx.io.DataBatch([mx.nd.ones((2, 3))]), is_train=False)
+    module.update()
+    found["loss"] = mx.sym.load_json(loss.tojson()).attr_dict()
+    return [found, module._optimizer.num_update]
+
+
 def main():
     """Ask the reference and write its answers."""
     mx = importlib.import_module("mxnet")

@@ -38,6 +38,19 @@ _PREFIXES = {
 def bind_call(
     op: Op, args: Sequence[Any], kwargs: Mapping[str, Any], is_tensor: Callable[[Any], bool]
 ) -> tuple[list[Any] | dict[str, Any], dict[str, Any]]:
+    """Sort a call's arguments into tensors and attributes, as `sort_call`, of known names.
+
+    Raises:
+        ParameterError: as `sort_call`, or an argument of an unknown name.
+    """
+    tensors, attrs = sort_call(op, args, kwargs, is_tensor)
+    refuse_unknown(op, attrs, is_tensor)
+    return tensors, attrs
+
+
+def sort_call(
+    op: Op, args: Sequence[Any], kwargs: Mapping[str, Any], is_tensor: Callable[[Any], bool]
+) -> tuple[list[Any] | dict[str, Any], dict[str, Any]]:
     """Sort a call's arguments into tensors and attributes.
 
     Positional arguments fill the tensor inputs first and then the parameters, in the order of
@@ -47,10 +60,10 @@ def bind_call(
         The tensors (by input name; a list for a variadic operator) and the attributes as given.
 
     Raises:
-        ParameterError: an argument twice, one too many, or one of an unknown name.
+        ParameterError: an argument twice, one too many, or an input that is no tensor.
     """
     if op.variadic:
-        return _bind_variadic(op, args, kwargs, is_tensor)
+        return _sort_variadic(op, args, kwargs, is_tensor)
     order = (*_places(op, args, kwargs, is_tensor), *op.types)
     if len(args) > len(order):
         raise ParameterError(
@@ -70,7 +83,6 @@ def bind_call(
                 f"{op.name}: input {name!r}: got {type(value).__name__}, "
                 f"expected {_EXPECTED.get(type(value).__name__, 'an array or symbol')}"
             )
-    _refuse_unknown(op, attrs, is_tensor)
     if attrs.get("dtype", "") is None and op.types["dtype"] == DType:
         attrs["dtype"] = "float64"  # NumPy's default, which MXNet's functions take for None
     return tensors, attrs
@@ -139,7 +151,7 @@ _EXPECTED = {
 """The expected input where the other kind is given."""
 
 
-def _bind_variadic(
+def _sort_variadic(
     op: Op, args: Sequence[Any], kwargs: Mapping[str, Any], is_tensor: Callable[[Any], bool]
 ) -> tuple[list[Any], dict[str, Any]]:
     if len(args) == 1 and isinstance(args[0], list | tuple):
@@ -153,7 +165,6 @@ def _bind_variadic(
                 f"{op.name}: got {type(value).__name__} among its inputs, "
                 "expected arrays or symbols only"
             )
-    _refuse_unknown(op, attrs, is_tensor)
     attrs.setdefault(op.variadic or "", len(tensors))
     return tensors, attrs
 
@@ -167,13 +178,13 @@ def _attributes(op: Op, given: Mapping[str, Any]) -> dict[str, Any]:
     return {n: v for n, v in given.items() if v is not None or n in op.types}
 
 
-def _refuse_unknown(op: Op, attrs: Attrs, is_tensor: Callable[[Any], bool]) -> None:
-    """Raise for an unknown name; warn where the operator has no parameters, as MXNet takes any."""
+def refuse_unknown(op: Op, attrs: Attrs, is_tensor: Callable[[Any], bool]) -> None:
+    """Raise for an unknown name; warn where the operator ignores it, as in MXNet."""
     for name in attrs:
         if name not in op.types:
             what = "input" if is_tensor(attrs[name]) else "parameter"
             error = not_taken(op.name, name, (*op.inputs, *op.types), what)
-            if op.types or what == "input":
+            if what == "input" or not op.ignores_unknown:
                 raise error
             warn_caller(f"{error}. As in MXNet, it has no effect")
 

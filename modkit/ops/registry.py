@@ -126,6 +126,8 @@ class Op:
         sized_by_values: the size of its result may depend on values: where inference leaves it
             unknown, bound graphs run node by node.
         input_init: the ``__init__`` attribute of input variables, by input name.
+        keeps_any: nodes keep attributes of unknown names, which have no effect, as in MXNet; those
+            of operators without parameters do, too.
         check_values: ``check_values(arrays, attrs)`` raises an error for values that eager
             calls refuse. It waits for the arrays that it reads; compiled graphs do not call it.
     """
@@ -159,6 +161,7 @@ class Op:
     slow_in_loops: bool = False
     sized_by_values: bool = False
     input_init: Mapping[str, str] = field(default_factory=dict)
+    keeps_any: bool = False
     check_values: Callable[[Sequence[Any], Attrs], None] | None = None
 
     @functools.cached_property
@@ -187,6 +190,11 @@ class Op:
     def takes(self, name: str) -> bool:
         """Whether there is a parameter of that name."""
         return name in self.types
+
+    @property
+    def ignores_unknown(self) -> bool:
+        """Whether parameters of unknown names are ignored, as in MXNet, and no mistakes."""
+        return self.keeps_any or not self.types
 
     @property
     def bodies(self) -> int:
@@ -267,15 +275,15 @@ class Op:
     def parse(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Typed parameters from strings or values, with defaults filled in.
 
-        An operator without parameters ignores all that is given, as in MXNet.
-
         Raises:
             ParameterError: a parameter that the operator does not take, a value that cannot be
                 read, or a missing one that has no default.
         """
         parsed = dict(self.defaults)
-        for name, value in given.items() if self.types else ():
+        for name, value in given.items():
             if name not in self.types:
+                if self.ignores_unknown:
+                    continue
                 raise not_taken(self.name, name, self.types)
             parsed[name] = parse_value(value, self.types[name], where=f"{self.name}: {name}")
         missing = [n for n in self.types if n not in parsed]
@@ -431,6 +439,7 @@ class OpFields(TypedDict, total=False):
     slow_in_loops: bool
     sized_by_values: bool
     input_init: Mapping[str, str]
+    keeps_any: bool
     check_values: Callable[[Sequence[Any], Attrs], None] | None
 
 

@@ -69,7 +69,9 @@ class UpdateCounts:
         self.uneven = False
 
     def add(self, indices: tuple[Any, ...]) -> int:
-        """Increment the count of each index; the maximum of the new counts."""
+        """Increment the count of each index; the maximum of the new counts, 0 of none."""
+        if not indices:
+            return 0
         if self._block is not None and self._block[0] == indices:
             self._steps += 1
             return self._block[2] + self._steps
@@ -80,8 +82,8 @@ class UpdateCounts:
         if repeated:  # an index that counts several times
             for i in indices:
                 counts[i] = counts.get(i, self.begin) + 1
-            return max(new, default=0)
-        top = max(new, default=1) - 1
+            return max(new)
+        top = max(new) - 1
         self._block, self._steps = (indices, np.array(new, np.float64) - 1, top), 1
         return top + 1
 

@@ -42,7 +42,7 @@ class Arithmetic(AbsentOperators):
         raise NotImplementedError
 
     def _scalar(self, other: Any, op_name: str, called: str) -> Self:
-        if isinstance(other, bool) or not isinstance(other, Number | np.number):
+        if not isinstance(other, Number | np.number):
             shape = getattr(other, "shape", None)
             got = repr(other) if shape is None else f"shape {shape}"
             raise ParameterError(

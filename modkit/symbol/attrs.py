@@ -65,12 +65,12 @@ def check_strings(attrs: Mapping[str, Any]) -> None:
 def check_for_op(op: Op, attrs: Mapping[str, str]) -> None:
     """Refuse attributes that are neither the operator's nor of the form ``__x__``.
 
-    An operator without parameters keeps any attribute, as in MXNet.
+    Operators that ignore unknown parameters keep any attribute, as in MXNet.
 
     Raises:
         ParameterError: naming the first one.
     """
-    for name in attrs if op.types else ():
+    for name in () if op.ignores_unknown else attrs:
         if not op.takes(name) and not is_private(name):
             raise ParameterError(
                 f"{not_taken(op.name, name, op.types)}. An attribute of your own must have "

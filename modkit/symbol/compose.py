@@ -8,7 +8,7 @@ from typing import Any
 from modkit.attribute import AttrScope
 from modkit.errors import ParameterError, nearest, warn_caller
 from modkit.name import NameManager
-from modkit.ops.frontend import bind_call, named_after
+from modkit.ops.frontend import named_after, refuse_unknown, sort_call
 from modkit.ops.registry import Op
 from modkit.symbol.attrs import HIDDEN, check_for_op, check_strings, is_private, spell, stored_name
 from modkit.symbol.graph import Entry, Node, joined, parsed
@@ -41,12 +41,14 @@ def make_node(
     given_name, own = kwargs.pop("name", None), kwargs.pop("attr", None)
     if own is not None:
         check_strings(own)
-    name = NameManager.current.get(given_name, called.lower())
     by_keyword = {n: str(kwargs.pop(n)) for n in list(kwargs) if is_private(n) or _hides(op, n)}
     attrs = {}
     for key, value in (by_keyword | AttrScope.current.get(own)).items():
         attrs.setdefault(stored_name(key, value), value)
     by_position, by_name, params = _split(op, args, kwargs, is_symbol)
+    # Later mistakes count an automatic name, as in MXNet.
+    name = NameManager.current.get(given_name, called.lower())
+    _check_params(op, params, is_symbol)
     attrs = {**attrs, **{n: spell(v) for n, v in params.items()}}
     check_for_op(op, attrs)
     frozen = dict(parsed(op, tuple(attrs.items())))
@@ -83,7 +85,7 @@ def _split(
         return list(args), named, kwargs
     if not op.variadic:
         kwargs = kwargs if op.inputs else _without_symbols(op, kwargs, is_symbol)
-        tensors, params = bind_call(op, args, kwargs, is_symbol)
+        tensors, params = sort_call(op, args, kwargs, is_symbol)
         return [], dict(tensors), params
     if len(args) == 1 and isinstance(args[0], list | tuple):
         args = args[0]
@@ -94,12 +96,19 @@ def _split(
                 "parameters are given by name"
             )
     named = {n: kwargs.pop(n) for n in list(kwargs) if is_symbol(kwargs[n])}
-    if not kwargs.setdefault(op.variadic, len(args) + len(named)):
+    kwargs.setdefault(op.variadic, len(args) + len(named))
+    return list(args), named, sort_call(op, (), kwargs, is_symbol)[1]
+
+
+def _check_params(op: Op, params: Mapping[str, Any], is_symbol: Callable[[Any], bool]) -> None:
+    """Refuse unknown names, and no inputs where their number is a parameter."""
+    if op.variadic and not params[op.variadic]:
         raise ParameterError(
             f"{op.name}: got no inputs, expected one or more; or their number, {op.variadic}, for "
             "inputs that are given later"
         )
-    return list(args), named, bind_call(op, (), kwargs, is_symbol)[1]
+    if op.variadic or not op.names:
+        refuse_unknown(op, params, is_symbol)
 
 
 def _without_symbols(

@@ -87,7 +87,7 @@ def test_composition_refuses(args, kwargs, error, message):
         (lambda a: a + "x", "got 'x' of type str"),
         (lambda a: a == None, "got None"),  # noqa: E711
         (lambda a: np.ones(3) - a, "ndarray"),
-        (lambda a: a + True, "got True"),
+        (lambda a: a + True, "got 'True', expected float"),
         (lambda a: sym.split_v2(a, 1.5), "got 1.5"),
         (lambda a: sym.histogram(a, bins=3), "needs range"),
         (lambda a: sym.hypot("x", 4), "got str and int"),
@@ -233,6 +233,21 @@ def test_operators_without_parameters_take_any_keyword():
     assert logs.eval(a=nd.ones((2,)))[0].asnumpy().tolist() == [0, 0]
     with pytest.raises(ParameterError, match="no input 'x'"):
         sym.log(sym.Variable("a"), x=sym.Variable("b"))
+
+
+def test_regression_losses_take_any_keyword():
+    with pytest.warns(
+        UserWarning, match=r"no parameter 'scale'\. Did you mean 'grad_scale'.*effect"
+    ):
+        out = sym.MAERegressionOutput(sym.Variable("a"), scale=2, name="out")
+    assert out.attr_dict() == {"out": {"scale": "2"}, "out_label": {"scale": "2"}}
+    assert sym.load_json(out.tojson()).attr_dict() == out.attr_dict()
+    ones = nd.ones((2, 3))
+    assert out.eval(a=ones, out_label=ones)[0].asnumpy().tolist() == ones.asnumpy().tolist()
+    with pytest.warns(UserWarning, match="no effect"):
+        assert nd.LinearRegressionOutput(ones, ones, scale=2).shape == (2, 3)
+    with pytest.raises(ParameterError, match=r"no input 'labels'\. Did you mean 'label'"):
+        sym.LinearRegressionOutput(sym.Variable("a"), labels=sym.Variable("b"))
 
 
 def test_attributes_are_shared_by_everyone_who_holds_the_node():

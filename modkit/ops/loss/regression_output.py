@@ -80,6 +80,7 @@ def _regression(name: str, link: Any, slope: Any, what: str) -> None:
         partial=_regression_partial,
         dtypes=label_like_data,
         gradient="loss",
+        keeps_any=True,
     )(run)
 
 
