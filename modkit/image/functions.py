@@ -6,7 +6,7 @@ import math
 import os
 import random
 from collections.abc import Callable, Sequence
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -135,7 +135,15 @@ def copyMakeBorder(
         type: 0 constant, 1 edges repeated, 2 mirrored with the edge, 3 wrapped, 4 mirrored.
         value: of constant pixels.
         values: the same, one a channel.
+
+    Raises:
+        ParameterError: a number of pixels that is none, or another ``type``.
     """
+    for side, pixels in {"top": top, "bot": bot, "left": left, "right": right}.items():
+        if not isinstance(pixels, Integral) or pixels < 0:
+            raise ParameterError(
+                f"copyMakeBorder: {side}: got {pixels!r}, expected a number of pixels, 0 or more"
+            )
     margins, fill = ((top, bot), (left, right)), values or value
     return _changed(src, lambda image: bordered(image, margins, type, fill), "copyMakeBorder")
 

@@ -121,7 +121,8 @@ class F1(_Binary):
         labels: (N, ...), fractions are cut off; outputs: (N, C, ...), the predicted class is the
             arg-max.
 
-    Differs: labels of more than two values on an accelerator raise when the value is read.
+    Differs: labels of more than two values on an accelerator raise when the value is read. Labels
+    (N, 1) are N labels; MXNet compares each of them with all N outputs.
 
     Args:
         name, output_names, label_names: see `EvalMetric`.

@@ -175,9 +175,18 @@ class PythonLossModule(PythonModule):
         return [(f"{self._name}_output", self._data_shapes[0].shape)]
 
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
-        """Keep the scores and, in training, the labels."""
+        """Keep the scores and, in training, the labels.
+
+        Raises:
+            ParameterError: training without labels.
+        """
         self._scores = data_batch.data[0]
         if self.for_training if is_train is None else is_train:
+            if not data_batch.label:
+                raise ParameterError(
+                    "PythonLossModule.forward: got a batch without labels, which the loss needs in "
+                    "training, expected one array; give it, or is_train=False"
+                )
             self._labels = data_batch.label[0]
 
     def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:

@@ -220,7 +220,7 @@ class Symbol(Fluent):
 
         Args:
             *args: none: variables of a graph are named, not numbered.
-            **kwargs: symbols by variable name; ``name`` for the copy's output node.
+            **kwargs: symbols by variable name; ``name`` for the node of the copy's first output.
 
         Raises:
             ParameterError: not a symbol, or a symbol of several outputs.
@@ -260,7 +260,7 @@ class Symbol(Fluent):
             entry = single_entry(symbol, f"compose: {key!r}")
             replaced.update({id(n): entry for n in found})
         self._heads, self._graph = tuple(rewrite(self.graph, replaced)), None
-        if name and self.name is not None:
+        if name and not (head.is_variable and kwargs):  # else it may be a node of the caller's
             self._heads[0].node.name = name
 
     def _gen_atomic_symbol(self) -> Symbol:

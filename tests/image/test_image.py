@@ -82,6 +82,11 @@ BAD = [
         "ImageIter: dtype",
     ),
     (lambda: mx.image.DetBorrowAug(3), TypeError, "expected an Augmenter"),
+    (
+        lambda: mx.image.copyMakeBorder(mx.nd.ones((2, 2, 3)), 1, "a", 0, 0),
+        ValueError,
+        "copyMakeBorder: bot: got 'a', expected a number of pixels",
+    ),
 ]
 
 

@@ -271,3 +271,23 @@ def test_own_methods_with_other_arguments():
     )
     chain.fit(mx.io.NDArrayIter(np.ones((4, 3)), np.zeros(4), 2), num_epoch=1)
     first.set_params(*first.get_params())
+
+
+def test_a_loss_in_python_needs_labels_in_training():
+    loss = mx.mod.PythonLossModule()
+    loss.bind([("data", (2, 3))], [("softmax_label", (2,))])
+    loss.init_params()
+    batch = mx.io.DataBatch([mx.nd.ones((2, 3))])
+    with pytest.raises(mx.errors.ParameterError, match="a batch without labels"):
+        loss.forward(batch)
+    loss.forward(batch, is_train=False)
+
+
+def test_predict_takes_an_array_without_training():
+    """In a module that is bound for training, too: dropout is off, and statistics stay."""
+    net = mx.sym.Dropout(mx.sym.BatchNorm(mx.sym.Variable("data"), name="bn"), p=0.5)
+    module = mx.mod.Module(net, label_names=None)
+    module.bind([("data", (4, 3))])
+    module.init_params()
+    assert module.predict(mx.nd.ones((4, 3))).asnumpy() == pytest.approx(1, rel=1e-3)
+    assert module.get_params()[1]["bn_moving_mean"].asnumpy().tolist() == [0, 0, 0]

@@ -248,6 +248,14 @@ def test_regression_losses_take_any_keyword():
         sym.LinearRegressionOutput(sym.Variable("a"), labels=sym.Variable("b"))
 
 
+def test_a_call_names_the_node_of_the_first_output():
+    x, v = sym.Variable("x"), sym.Variable("v")
+    both = sym.Group([sym.relu(x, name="a"), sym.tanh(x, name="b")])
+    assert both(x=v, name="new").list_outputs() == ["new_output", "b_output"]
+    assert both.list_outputs() == ["a_output", "b_output"]
+    assert sym.Group([x, both])(x=v, name="new").list_outputs() == ["v", "a_output", "b_output"]
+
+
 def test_attributes_are_shared_by_everyone_who_holds_the_node():
     a = sym.Variable("a")
     net = sym.FullyConnected(a, num_hidden=3, name="fc")
