@@ -179,7 +179,8 @@ def _value(mx, line, names):
         exec(line, names)
         if isinstance(statement, ast.Assign):
             assigned = [ast.walk(target) for target in statement.targets]
-            found = [n.id for walk in assigned for n in walk if isinstance(n, ast.Name)]
+            nodes = [n for walk in assigned for n in walk if isinstance(n, ast.Name)]
+            found = [n.id for n in nodes if n.id in names]  # no functions of Python's own
             return described(mx, [names[name] for name in found])
         return None
     except Exception as error:  # any: what the other side does decides what it means
