@@ -458,7 +458,8 @@ def answers(program, kind):
         label, pred = array(program, shape), array(program, other)
         pred = f"({pred} * 1.5 - 1)"
     else:
-        shape = program.pick((n,), (n,), (n,), (n, 1), (n + 1,), (n, 2))
+        column = (n,) if kind == "two" else (n, 1)  # Differs: labels (N, 1) of F1
+        shape = program.pick((n,), (n,), (n,), column, (n + 1,), (n, 2))
         label = f"np.random.randint(0, {c}, {shape})"
         pred = f"np.random.dirichlet(np.ones({c}), {(n, *shape[1:2]) if shape[1:] == (2,) else n})"
         if len(shape) > 1 and shape[1] == 2:
