@@ -28,7 +28,7 @@ EXCUSED = [
         "outputs before forward are not initialized there",
     ),
     (
-        r"forward|fit",
+        r"forward|fit|predict",
         r"only modkit runs: TypeError: 'NoneType' object is not iterable",
         "bound without labels, for batches of another size with some",
     ),
