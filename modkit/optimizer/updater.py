@@ -141,10 +141,12 @@ class Updater:
 
     def _lock(self) -> Any:
         """The lock under which a module's steps replace these states; without one, nothing."""
-        leaves = jax.tree.leaves(self.states)
-        cells = (array._cell.root for array in leaves if isinstance(array, NDArray))
-        locks = (cell.lock for cell in cells if cell.lock is not None)
-        return next((lock for lock in locks if lock is not replacing), contextlib.nullcontext())
+        for state in [*self.states.values()]:
+            for array in state if isinstance(state, list | tuple) else [state]:
+                lock = array._cell.root.lock if isinstance(array, NDArray) else None
+                if lock is not None and lock is not replacing:
+                    return lock
+        return contextlib.nullcontext()
 
     def _plain(self, dump_optimizer: bool) -> Any:
         states = {i: self._plain_state(i) for i in self.states}
