@@ -969,7 +969,7 @@ def _row(p, table):
 
 
 class Array:
-    """What is known of an array: its shape (None: unknown), types, and whose memory it may have."""
+    """An array of the program: its shape (None: unknown), types, and the arrays it may alias."""
 
     def __init__(self, shape, dtype="float32", stype="default", of=None):
         self.shape, self.dtype, self.stype, self.of = shape, dtype, stype, of
@@ -1041,7 +1041,7 @@ class Program:
 
 
 def _words(p, shape, dtype):
-    """What stands in tables for a shape and a type, drawn anew."""
+    """Words of the tables, replaced by a shape and a type that are drawn anew."""
     count = len(shape)
     axis = p.random.randint(-count, count - 1)
     size = shape[axis]

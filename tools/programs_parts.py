@@ -1069,7 +1069,7 @@ PNG = """def png(a):
     body = zlib.compress(b''.join(b'\\0' + row.tobytes() for row in a))
     return b'\\x89PNG\\r\\n\\x1a\\n' + part(b'IHDR', head) + part(b'IDAT', body) + part(b'IEND', b'')
 """
-"""What `pack_img` would write, which needs OpenCV's package in MXNet."""
+"""The bytes that `pack_img` writes; in MXNet it needs OpenCV's package."""
 
 
 def packed_images(program):

@@ -1334,7 +1334,7 @@ STEPS = {
     "recurrent": 0.8,
     "mistake": 1.5,
 }
-"""How often each step of a program comes, beside the others."""
+"""Relative frequency of each step of a program."""
 
 
 def draw(random):

@@ -1904,7 +1904,7 @@ def keywords_of_fit(mx):
 
 @question
 def own_methods_in_loops(mx):
-    """Which methods of a user's class the loops call, from where, and by which keywords."""
+    """Methods of a user's class that the loops call, their callers and their keywords."""
     batch = ["prepare", "forward", "backward", "forward_backward", "update", "update_metric"]
     first = ["bind", "init_params", "init_optimizer", "install_monitor", "set_params"]
     names = [*batch, *first, "score", "iter_predict"]

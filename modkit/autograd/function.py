@@ -10,6 +10,7 @@ import jax
 from modkit.autograd.scopes import pause
 from modkit.errors import NotReadyError, ParameterError, ShapeError
 from modkit.ndarray import NDArray, from_jax
+from modkit.ndarray.ndarray import require_array
 from modkit.ndarray.tape import Host, depends, modes, put, uses_of
 from modkit.ndarray.tape_gradients import kept_value
 
@@ -78,11 +79,7 @@ class Function:
     def _outputs(self, result: Any, inputs: Sequence[NDArray]) -> list[NDArray]:
         outputs = list(result) if isinstance(result, list | tuple) else [result]
         for at, each in enumerate(outputs):
-            if not isinstance(each, NDArray):
-                raise ParameterError(
-                    f"{type(self).__name__}.forward: output {at}: got {type(each).__name__}, "
-                    "expected an NDArray"
-                )
+            require_array(f"{type(self).__name__}.forward: output {at}", each)
             if each._entry is not None or any(each is given for given in inputs):
                 raise NotReadyError(
                     f"{type(self).__name__}.forward: output {at} is an input, or another array "
