@@ -59,11 +59,13 @@ class Averaged(Callback):
         self._names = frozenset(run.module.get_params()[0])
 
     def on_eval_begin(self, run: Run) -> None:
-        """Give the module the average."""
+        """Give the module the average. Of several averages, validation uses the last one's."""
         if self.average is not None:
-            self._own = run.module.get_params()
+            present = run.module.get_params()
+            if run.averaged is None:  # else the average before this one holds them
+                self._own = present
             run.averaged = self.params()
-            run.module.set_params(run.averaged, self._own[1])
+            run.module.set_params(run.averaged, present[1])
 
     def on_eval_end(self, run: Run) -> None:
         """Give the module its own parameters again."""

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from modkit.callback.run import Run
+from modkit.constructors import ChecksArguments
 from modkit.errors import ParameterError, instance_hint, nearest, warn_caller
 from modkit.registry import call_text
 
 
-class Callback:
+class Callback(ChecksArguments):
     """The base class of callback objects: ``fit(..., callbacks=[...])``.
 
     A subclass overrides some of the methods, which do nothing here. What they raise ends the

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from modkit.callback.base import Callback
 from modkit.callback.run import Run
-from modkit.constructors import check_arguments
 from modkit.errors import NotSupportedError, ParameterError
 
 
-@check_arguments
 class ClipGlobalNorm(Callback):
     """Scales all gradients alike where their norm, taken together, is larger than a bound.
 

@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from modkit.callback.base import Callback
+from modkit.callback.checkpoint import Checkpoint
 from modkit.callback.curves import figure, save_figure
 from modkit.callback.run import Run
 from modkit.constructors import check_at_least
 from modkit.errors import NotSupportedError, ParameterError
+
+_GROWING = ("acc", "f1", "mcc", "pcc", "pearson")
 
 
 class LRFinder(Callback):
@@ -34,7 +37,8 @@ class LRFinder(Callback):
         losses: the loss of each batch, smoothed (exponentially, by 0.9, without bias).
 
     Raises:
-        ParameterError: rates that do not grow.
+        ParameterError: rates that do not grow, or a metric that is no loss.
+        NotSupportedError: beside an ``lr_scheduler``, a `Checkpoint` or ``resume``.
     """
 
     alike = True
@@ -67,11 +71,23 @@ class LRFinder(Callback):
         """Keep the state, and set the first rate.
 
         Raises:
-            NotSupportedError: a schedule decides the rate.
+            NotSupportedError: a schedule decides the rate, or checkpoints would keep the sweep.
+            ParameterError: the metric is no loss.
         """
         optimizer = run.optimizer
         if getattr(optimizer, "lr_scheduler", None) is not None:
             raise NotSupportedError("LRFinder: the optimizer has an lr_scheduler; leave it out")
+        if run.resume_folder is not None or any(isinstance(c, Checkpoint) for c in run.callbacks):
+            raise NotSupportedError(
+                "LRFinder: the sweep is undone at its end, so that no checkpoint of it can be "
+                "resumed; leave out Checkpoint and resume"
+            )
+        metric = run.eval_metric.get_name_value()[0][0]
+        if any(each in metric.lower() for each in _GROWING):
+            raise ParameterError(
+                f"LRFinder: eval_metric: got {metric!r}, which grows as the training succeeds; "
+                'expected a loss: eval_metric="ce"'
+            )
         self._state, self._rate = run.module.state_dict(), optimizer.lr
         self.rates, self.losses, self._smooth = [], [], 0.0
         optimizer.lr = self.lowest

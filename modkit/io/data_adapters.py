@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from modkit.constructors import check_at_least
 from modkit.errors import ParameterError
 from modkit.io.array import NDArrayIter
 from modkit.io.base import DataBatch, descriptions
@@ -34,8 +35,11 @@ def training_sources(
     """Iterators over ``train_data`` and ``eval_data`` of `fit`, made by its other arguments.
 
     Raises:
-        ParameterError: an argument for arrays with other data, or two kinds of validation data.
+        ParameterError: an argument for arrays with other data, two kinds of validation data, or a
+            batch size that is no integer from 1 on.
     """
+    if batch_size is not None:
+        check_at_least("fit", "batch_size", batch_size, 1)
     before, train = train, _from_dataset(train, batch_size)
     given = None if is_iterator(train) else columns(train, *names, "fit: train_data")
     if given is None:

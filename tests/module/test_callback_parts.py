@@ -149,6 +149,8 @@ def test_a_missing_metric_is_named():
         (lambda: mx.callback.EarlyStopping(min_delta=-1), "min_delta: got -1"),
         (lambda: mx.callback.ReduceLROnPlateau(factor=2), "factor: got 2"),
         (lambda: mx.callback.EMA(1.0), r"decay: got 1\.0"),
+        (lambda: mx.callback.EMA("1"), "decay: got '1' of type str, expected a number"),
+        (lambda: mx.callback.Checkpoint("x", every=2), "Did you mean 'every_n_epochs'"),
         (lambda: mx.callback.SWA(-1), "first_epoch: got -1"),
         (lambda: mx.callback.Checkpoint("x", keep=-1), "keep: got -1"),
         (lambda: mx.callback.Checkpoint("x", share=0), "share: got 0"),
@@ -512,6 +514,23 @@ def test_a_finder_that_cannot_begin_says_why():
                 "lr_scheduler": mx.lr_scheduler.FactorScheduler(step=3),
             },
         )
+
+
+def test_a_finder_refuses_checkpoints_and_metrics_that_grow(tmp_path):
+    with pytest.raises(ParameterError, match="eval_metric: got 'accuracy'"):
+        fit(mx.callback.LRFinder())
+    checkpoint = mx.callback.Checkpoint(tmp_path)
+    for options in ({"callbacks": [checkpoint]}, {"resume": tmp_path}):
+        with pytest.raises(NotSupportedError, match="leave out Checkpoint and resume"):
+            fit(mx.callback.LRFinder(), eval_metric="ce", **options)
+
+
+def test_two_averages_leave_the_training_alone():
+    ema, swa = (kind(at_end=False) for kind in (mx.callback.EMA, mx.callback.SWA))
+    alone = values(fit(eval_data=data()))
+    for averages in ((ema, swa), (swa, ema)):
+        beside = values(fit(*averages, eval_data=data()))
+        assert all(np.array_equal(alone[n], beside[n]) for n in alone)
 
 
 @pytest.mark.parametrize(

@@ -156,6 +156,12 @@ def test_wrong_data_names_the_column(data, error, text):
         fit(data)
 
 
+@pytest.mark.parametrize("size", [0, -1, 1.5, "8"])
+def test_a_wrong_batch_size_is_named(size):
+    with pytest.raises(ParameterError, match=r"fit: batch_size: got .*an integer of at least 1"):
+        fit((X, Y), batch_size=size)
+
+
 def test_options_for_arrays_are_refused_elsewhere():
     for option in ({"batch_size": 4}, {"shuffle": True}, {"validation_split": 0.5}):
         with pytest.raises(ParameterError, match=f"fit: {next(iter(option))}: only for arrays"):
