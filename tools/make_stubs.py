@@ -17,8 +17,10 @@ import typing
 from collections.abc import Mapping
 from pathlib import Path
 
+from modkit.ops.entry import Op
 from modkit.ops.frontend import FLUENT, namespaces
-from modkit.ops.registry import OPS, DType, Op
+from modkit.ops.parameters import DType
+from modkit.ops.registry import OPS
 
 ROOT = Path(__file__).resolve().parent.parent
 

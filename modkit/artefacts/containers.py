@@ -21,7 +21,7 @@ from modkit.errors import FileFormatError, NotSupportedError, ParameterError
 from modkit.files import FileWindow, Reader, atomic_write, check_is_file
 from modkit.lazy import install, optional
 from modkit.ndarray.files import read_records, record_values, save_list
-from modkit.ops.registry import DTYPE_CODES
+from modkit.ops.dtypes import DTYPE_CODES
 
 PathLike = str | os.PathLike[str]
 

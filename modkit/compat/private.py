@@ -23,7 +23,7 @@ from modkit.io.array import init_data
 from modkit.kvstore.create import create_kvstore
 from modkit.module.split_batch import groups_of
 from modkit.ndarray import NDArray
-from modkit.ops.registry import DTYPE_CODES
+from modkit.ops.dtypes import DTYPE_CODES
 from modkit.optimizer import get_updater
 from modkit.rnn.base import arrange, compose
 from modkit.symbol import Symbol

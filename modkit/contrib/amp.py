@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from modkit.absent import absent_names
 from modkit.errors import DTypeError, ParameterError, nearest
-from modkit.ops.registry import DTYPE_CODES, OPS, get_op
+from modkit.ops.dtypes import DTYPE_CODES
+from modkit.ops.registry import OPS, get_op
 from modkit.symbol.graph import VARIABLE, Entry, Graph, Node, entry_name, rewrite
 from modkit.symbol.graph_inference import infer_dtypes
 from modkit.symbol.symbol import Symbol

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 
 from modkit.errors import MXNetError, NotSupportedError, ShapeError, nearest
 from modkit.ndarray.storage import x64_for
+from modkit.ops.dtypes import dtype_name
 from modkit.ops.partial_shapes import complete, plain_sizes
-from modkit.ops.registry import dtype_name
 from modkit.ops.shape_inference import size_bytes
 from modkit.symbol.control_flow import ControlFlow
 from modkit.symbol.graph import Graph, Node

@@ -12,8 +12,8 @@ from modkit.executor.executor import Executor, make_executor
 from modkit.executor.node_by_node import NodeByNode
 from modkit.executor.shared_arrays import SharedArrays
 from modkit.ndarray.ndarray import NDArray
+from modkit.ops.dtypes import dtype_name
 from modkit.ops.partial_shapes import known_sizes
-from modkit.ops.registry import dtype_name
 from modkit.ops.stype import CSR, DENSE, ROWS
 from modkit.step.placement import contexts_of
 from modkit.symbol.graph import joined_by_name

@@ -17,7 +17,8 @@ from modkit.ndarray.ndarray import NDArray, array, from_jax
 from modkit.ndarray.sparse_cell import SparseStateCell
 from modkit.ndarray.sparse_views import view_of
 from modkit.ndarray.storage import Cell, View, placed_on
-from modkit.ops.registry import Shape, dtype_name
+from modkit.ops.dtypes import dtype_name
+from modkit.ops.parameters import Shape
 from modkit.ops.stype import DENSE
 from modkit.step.bound import Bound, Pass
 from modkit.step.placement import OneContext, contexts_of

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from modkit.ops.registry import Shape
+from modkit.ops.parameters import Shape
 from modkit.symbol.graph import Graph, Node
 from modkit.symbol.graph_inference import infer_dtypes, infer_shapes
 

@@ -11,7 +11,7 @@ from modkit.errors import NotReadyError, NotSupportedError, ShapeError
 from modkit.executor.executor import Executor, Handles
 from modkit.ndarray.cached_op import CachedOp
 from modkit.ndarray.ndarray import NDArray, array
-from modkit.ops.registry import Shape
+from modkit.ops.parameters import Shape
 from modkit.step.bound import require_heads
 from modkit.symbol.lower import lower
 from modkit.symbol.symbol import Symbol

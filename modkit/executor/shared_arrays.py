@@ -10,7 +10,7 @@ from modkit.errors import ParameterError, ShapeError
 from modkit.executor.executor import Executor, first_elements
 from modkit.ndarray.creation import zeros
 from modkit.ndarray.ndarray import NDArray
-from modkit.ops.registry import dtype_name
+from modkit.ops.dtypes import dtype_name
 from modkit.ops.stype import DENSE
 
 Shape = tuple[int, ...]

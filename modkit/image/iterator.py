@@ -15,7 +15,7 @@ from modkit.image.functions import imdecode
 from modkit.image.samples import Samples
 from modkit.io import DataBatch, DataIter
 from modkit.ndarray import NDArray, array, transpose
-from modkit.ops.registry import dtype_name
+from modkit.ops.dtypes import dtype_name
 
 _logger = logging.getLogger(__name__)
 _HANDLES = ("pad", "discard", "roll_over")

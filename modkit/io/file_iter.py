@@ -15,7 +15,8 @@ from modkit.files import named_errors
 from modkit.io.array import to_device
 from modkit.io.base import DataBatch, DataDesc, DataIter, check_position
 from modkit.ndarray import NDArray
-from modkit.ops.registry import check_elements, parse_value
+from modkit.ops.parameters import parse_value
+from modkit.ops.partial_shapes import check_elements
 from modkit.signals import DeferredSignals
 
 _INERT: dict[str, Any] = {

@@ -19,7 +19,7 @@ from modkit.io.image_decoding import decode_image
 from modkit.io.order import Shuffler, checked_part
 from modkit.io.packing import IRHeader
 from modkit.io.recordio import MXRecordIO
-from modkit.ops.registry import parse_value
+from modkit.ops.parameters import parse_value
 
 Result = TypeVar("Result")
 

@@ -17,7 +17,7 @@ from modkit.errors import FileFormatError
 from modkit.files import check_is_file, named_errors
 from modkit.io.file_iter import HostBatch, MXDataIter
 from modkit.io.order import Shuffler, part_of
-from modkit.ops.registry import parse_value
+from modkit.ops.parameters import parse_value
 
 # Maximum ratio of Deflate, which bounds the size of an unpacked file.
 _MOST_PACKED = 1032

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from modkit.errors import ParameterError
-from modkit.ops.registry import parse_value
+from modkit.ops.parameters import parse_value
 
 T = TypeVar("T")
 _MOST_WORDS = 1 << 20

@@ -27,7 +27,7 @@ from modkit.io.file_iter import (
 )
 from modkit.io.order import checked_part
 from modkit.ndarray import CSRNDArray, csr_matrix
-from modkit.ops.registry import parse_value
+from modkit.ops.parameters import parse_value
 
 _CSV_TYPES = ("float32", "int32", "int64")
 

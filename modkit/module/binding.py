@@ -26,7 +26,7 @@ from modkit.ndarray.storage import (
     View,
     x64_for,
 )
-from modkit.ops.registry import dtype_name
+from modkit.ops.dtypes import dtype_name
 from modkit.ops.stype import CSR
 from modkit.step.bound import Bound, Cells
 from modkit.step.placement import Placement, contexts_of

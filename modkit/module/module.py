@@ -59,7 +59,7 @@ from modkit.module.update import sums_of_own_store, update_unfused
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import accepted, x64_for
-from modkit.ops.registry import dtype_name
+from modkit.ops.dtypes import dtype_name
 from modkit.step.bound import Pass
 from modkit.symbol import Symbol
 from modkit.symbol.precision import compute_type

@@ -16,7 +16,7 @@ from modkit.files import Reader, check_dense
 from modkit.ndarray.ndarray import NDArray
 from modkit.ndarray.sparse_array import PLACES, BaseSparseNDArray, CSRNDArray, RowSparseNDArray
 from modkit.ndarray.storage import aligned, placed
-from modkit.ops.registry import CODE_OF_DTYPE, DTYPE_CODES, dtype_name
+from modkit.ops.dtypes import CODE_OF_DTYPE, DTYPE_CODES, dtype_name
 
 # Kinds of array record. A record that begins with none of them is of the oldest kind, which
 # begins with its number of dimensions.

@@ -14,9 +14,9 @@ from modkit.ndarray.contrib_functions import boolean_mask
 from modkit.ndarray.control_flow import cond, foreach, while_loop
 from modkit.ndarray.custom import Custom, run_custom
 from modkit.ndarray.ndarray import NDArray, _apply, new
+from modkit.ops.dtypes import dtype_name
 from modkit.ops.loops import require_alike, require_rows
 from modkit.ops.partial_shapes import known_sizes, plain_sizes
-from modkit.ops.registry import dtype_name
 
 _FLAGS = (
     "inline_limit", "forward_bulk_size", "backward_bulk_size", "data_indices", "param_indices",

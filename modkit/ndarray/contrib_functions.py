@@ -14,8 +14,9 @@ from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ndarray import random
 from modkit.ndarray.creation import full
 from modkit.ndarray.ndarray import NDArray, invoke, new
+from modkit.ops.parameters import REQUIRED
 from modkit.ops.random.frontend import zipfian
-from modkit.ops.registry import REQUIRED, get_op
+from modkit.ops.registry import get_op
 from modkit.ops.update.frontend import adamw_functions, with_signature
 
 

@@ -18,7 +18,8 @@ from modkit.ndarray.ndarray import NDArray, _as_context, from_jax, invoke, new, 
 from modkit.ndarray.ndarray import array as dense_array
 from modkit.ndarray.storage import new_cell, placed_on, under_way, x64_for
 from modkit.ndarray.tape import tracked
-from modkit.ops.registry import dtype_name, get_op
+from modkit.ops.dtypes import dtype_name
+from modkit.ops.registry import get_op
 from modkit.util import is_np_shape
 
 

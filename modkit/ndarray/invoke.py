@@ -26,7 +26,7 @@ from modkit.interpreter.tracing import jaxpr_for_numpy
 from modkit.ndarray.storage import Refusal, Refused, needs_x64, x64_scope
 from modkit.ops import dtype_inference, shape_inference
 from modkit.ops.array.creation import require_shape
-from modkit.ops.registry import Op
+from modkit.ops.entry import Op
 from modkit.tuning.config import current
 
 

@@ -78,10 +78,13 @@ from modkit.ndarray.tape import (
 from modkit.ndarray.tape_gradients import attach, backward, kept_value
 from modkit.ops.absent_operators import AbsentOperators
 from modkit.ops.array.split import split_v2_attrs
+from modkit.ops.dtypes import DTYPE_CODES, dtype_name
 from modkit.ops.elementwise.arithmetic import convert as convert_traced
+from modkit.ops.entry import Op
 from modkit.ops.frontend import FLUENT, bind_call, named_after
 from modkit.ops.methods import Methods
-from modkit.ops.registry import DTYPE_CODES, OPS, Op, Traced, dtype_name, get_op
+from modkit.ops.parameters import Traced
+from modkit.ops.registry import OPS, get_op
 from modkit.ops.sparse_values import picks_rows
 from modkit.ops.stype import result as result_stype
 from modkit.signals import DeferredSignals

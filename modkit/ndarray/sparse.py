@@ -18,7 +18,8 @@ from modkit.ndarray.sparse_array import PLACES
 from modkit.ndarray.sparse_array import BaseSparseNDArray as BaseSparseNDArray
 from modkit.ndarray.sparse_array import CSRNDArray as CSRNDArray
 from modkit.ndarray.sparse_array import RowSparseNDArray as RowSparseNDArray
-from modkit.ops.registry import dtype_name, get_op
+from modkit.ops.dtypes import dtype_name
+from modkit.ops.registry import get_op
 
 
 def csr_matrix(

@@ -24,7 +24,7 @@ from modkit.errors import (
 from modkit.ndarray.ndarray import NDArray, array, cast_recorded
 from modkit.ndarray.sparse_cell import SparseCell
 from modkit.ndarray.tape import TapeEntry, check_constant, check_writable, modes
-from modkit.ops.registry import dtype_name
+from modkit.ops.dtypes import dtype_name
 from modkit.ops.sparse_values import Rows
 
 PLACES = np.dtype(np.int64)

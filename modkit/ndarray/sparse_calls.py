@@ -16,7 +16,7 @@ from modkit.ndarray.sparse_kernels import DENSE_RESULTS, KERNELS, host
 from modkit.ndarray.sparse_updates import lazy_rows, write_rows
 from modkit.ndarray.tape import Host, Leaf, depends, put, tracked, uses_of
 from modkit.ndarray.tape_gradients import kept_value
-from modkit.ops.registry import Op
+from modkit.ops.entry import Op
 from modkit.ops.sparse_values import picks_rows
 from modkit.ops.stype import CSR, DENSE, GRAPH_PARTS, ROW_UPDATES, result
 

@@ -12,7 +12,7 @@ from modkit.errors import NotSupportedError, ParameterError, warn_caller
 from modkit.ndarray.sparse_array import PLACES, CSRNDArray
 from modkit.ndarray.sparse_base import find
 from modkit.ndarray.sparse_kernels import dense, host, kernel, rows_of, starts
-from modkit.ops.registry import Op
+from modkit.ops.entry import Op
 from modkit.ops.stype import CSR, DENSE
 
 

@@ -18,7 +18,7 @@ from modkit.ndarray.sparse_base import BaseSparseNDArray, find
 from modkit.ops.array.cast_storage import check_counted, check_edges
 from modkit.ops.array.reduce import reduced_axes
 from modkit.ops.array.slicing import slices_of
-from modkit.ops.registry import Op
+from modkit.ops.entry import Op
 from modkit.ops.stype import ALIKE, CSR, DENSE, ON_VALUES, ROW_UPDATES, ROWS
 
 Kernel = Callable[[Op, Sequence[Any], Mapping[str, Any]], Any]

@@ -13,7 +13,7 @@ from modkit.ndarray.ndarray import NDArray, _apply, new
 from modkit.ndarray.sparse_array import RowSparseNDArray
 from modkit.ndarray.sparse_kernels import host, kernel
 from modkit.ndarray.tape import check_writable
-from modkit.ops.registry import Op
+from modkit.ops.entry import Op
 from modkit.ops.stype import ROW_UPDATES, ROWS
 
 

@@ -22,7 +22,7 @@ from jax.core import Tracer
 from modkit import fork
 from modkit.context import Context
 from modkit.errors import ModkitError, NotReadyError, calling_line
-from modkit.ops.registry import WIDE
+from modkit.ops.dtypes import WIDE
 
 T = TypeVar("T")
 _NO_SCOPE = contextlib.nullcontext()

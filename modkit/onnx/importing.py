@@ -18,7 +18,7 @@ from modkit.onnx.package import onnx_module
 from modkit.onnx.readers import READERS
 from modkit.onnx.sizes import Size, resolved, size_of
 from modkit.onnx.values import Values
-from modkit.ops.registry import CODE_OF_DTYPE
+from modkit.ops.dtypes import CODE_OF_DTYPE
 from modkit.symbol import Symbol
 from modkit.symbol.graph import Node
 

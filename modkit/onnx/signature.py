@@ -13,7 +13,7 @@ from modkit import ndarray
 from modkit.errors import NameNotFoundError, ParameterError
 from modkit.ndarray import NDArray
 from modkit.ndarray.files import plain_name
-from modkit.ops.registry import dtype_name
+from modkit.ops.dtypes import dtype_name
 from modkit.ops.stype import DENSE
 from modkit.symbol.graph import Graph, Node
 

@@ -18,7 +18,8 @@ from modkit.errors import ParameterError, ShapeError, nearest
 from modkit.ndarray import NDArray, array
 from modkit.operator.custom_op import CustomOp, CustomOpProp, dense_if_unknown
 from modkit.ops.custom import Arrays, CallbackError, blamed
-from modkit.ops.registry import CODE_OF_DTYPE, Shape, dtype_name
+from modkit.ops.dtypes import CODE_OF_DTYPE, dtype_name
+from modkit.ops.parameters import Shape
 from modkit.ops.shape_inference import merge_all
 from modkit.ops.stype import CSR, DENSE, ROWS, UNDEFINED
 

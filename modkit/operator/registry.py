@@ -10,7 +10,8 @@ from modkit.errors import ParameterError
 from modkit.operator.bridge import PropBridge
 from modkit.operator.custom_op import CustomOpProp
 from modkit.ops.custom import MAKERS
-from modkit.ops.registry import OPS, Op, get_op
+from modkit.ops.entry import Op
+from modkit.ops.registry import OPS, get_op
 from modkit.symbol.graph import parsed
 
 

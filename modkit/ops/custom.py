@@ -27,9 +27,11 @@ from modkit.errors import (
     ShapeError,
     nearest,
 )
+from modkit.ops.entry import Op
 from modkit.ops.nn.batch_norm import REPLICAS, mapped_over
+from modkit.ops.parameters import Attrs, Shape
 from modkit.ops.partial_shapes import NONE_LEFT, Sizes
-from modkit.ops.registry import Attrs, Op, Shape, op
+from modkit.ops.registry import op
 
 Host = list[np.ndarray]
 Arrays = Sequence[Any]

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from modkit.errors import DTypeError
-from modkit.ops.registry import Attrs, Op, Params, as_mapping
+from modkit.ops.entry import Op
+from modkit.ops.parameters import Attrs, Params, as_mapping
 
 Types = tuple[str | None, ...]
 """Names of element types; ``None`` where unknown."""

@@ -10,7 +10,9 @@ from types import ModuleType
 from typing import Any
 
 from modkit.errors import NameNotFoundError, ParameterError, nearest, not_taken, warn_caller
-from modkit.ops.registry import OPS, Attrs, DType, Op
+from modkit.ops.entry import Op
+from modkit.ops.parameters import Attrs, DType
+from modkit.ops.registry import OPS
 
 FLUENT: tuple[str, ...] = (
     "abs", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "argmax",

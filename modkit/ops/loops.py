@@ -11,7 +11,7 @@ from jax import lax
 
 from modkit.errors import DTypeError, ShapeError
 from modkit.interpreter.tracing import is_for_numpy
-from modkit.ops.registry import dtype_name
+from modkit.ops.dtypes import dtype_name
 
 
 def _kept(loop: Callable[..., Any]) -> Callable[..., Any]:

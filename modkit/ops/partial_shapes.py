@@ -6,10 +6,11 @@ size of 0 is `NONE_LEFT`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.registry import Shape
+from modkit.ops.parameters import Shape
 
 Sizes = Shape | None
 """A partly known shape."""
@@ -149,3 +150,19 @@ def check_axis(name: str, axis: int, rank: int, *, what: str = "axis") -> int:
             f"for an array with {rank} axes"
         )
     return axis % rank
+
+
+_MOST_ELEMENTS = 2**40
+
+
+def check_elements(what: str, shape: Shape) -> None:
+    """Refuse an array that no machine holds: XLA ends the process where sizes overflow.
+
+    Raises:
+        ShapeError: the shape has 2**40 elements or more.
+    """
+    if math.prod(n or 1 for n in shape) >= _MOST_ELEMENTS:
+        raise ShapeError(
+            f"{what}: shape {shape} has too many elements, expected fewer than 2**40, which take "
+            "4 TiB in float32"
+        )

@@ -13,8 +13,17 @@ import numpy as np
 
 from modkit.errors import DTypeError, ModkitError, ShapeError
 from modkit.interpreter.tracing import jaxpr_for_numpy
-from modkit.ops.partial_shapes import Sizes, complete, known_sizes, merge, plain_sizes
-from modkit.ops.registry import WIDE, Attrs, Op, Params, Shape, as_mapping, check_elements
+from modkit.ops.dtypes import WIDE
+from modkit.ops.entry import Op
+from modkit.ops.parameters import Attrs, Params, Shape, as_mapping
+from modkit.ops.partial_shapes import (
+    Sizes,
+    check_elements,
+    complete,
+    known_sizes,
+    merge,
+    plain_sizes,
+)
 
 _STAND_INS = (5040, 10080), (360, 720)
 """Two sizes, divisible by much, to be tried in place of an unknown one; smaller ones for arrays of

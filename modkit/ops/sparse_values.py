@@ -18,7 +18,8 @@ import numpy as np
 from modkit.errors import NotSupportedError
 from modkit.ops.array.indexing import within
 from modkit.ops.array.reduce import reduced_axes
-from modkit.ops.registry import Attrs, Op
+from modkit.ops.entry import Op
+from modkit.ops.parameters import Attrs
 from modkit.ops.stype import CSR, DENSE, ON_VALUES, ROWS, result
 
 

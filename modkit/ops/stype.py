@@ -9,7 +9,8 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from modkit.ops.registry import Attrs, Op
+from modkit.ops.entry import Op
+from modkit.ops.parameters import Attrs
 
 DENSE, CSR, ROWS, UNDEFINED = "default", "csr", "row_sparse", "undefined"
 StypeRule = Callable[[Sequence[str], Mapping[str, Any]], str]

@@ -27,7 +27,7 @@ from modkit.errors import (
 )
 from modkit.lr_scheduler import LRScheduler
 from modkit.ndarray import NDArray
-from modkit.ops.registry import dtype_name
+from modkit.ops.dtypes import dtype_name
 from modkit.registry import call_text
 
 LOW = ("float16", "bfloat16")

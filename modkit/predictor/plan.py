@@ -16,8 +16,8 @@ from modkit.errors import (
     ShapeError,
     nearest,
 )
+from modkit.ops.dtypes import dtype_name
 from modkit.ops.partial_shapes import complete
-from modkit.ops.registry import dtype_name
 from modkit.predictor.batch_padding import BatchPadding, Shape, sample_axis
 from modkit.predictor.sources import Input, sample_axes
 from modkit.symbol import Symbol

@@ -18,7 +18,7 @@ from modkit.errors import NameNotFoundError, ParameterError, ShapeError, nearest
 from modkit.ndarray import NDArray
 from modkit.ndarray.ndarray import from_jax
 from modkit.ndarray.storage import placed_on, x64_for
-from modkit.ops.registry import DTYPE_CODES, WIDE
+from modkit.ops.dtypes import DTYPE_CODES, WIDE
 from modkit.predictor.plan import Plan, Shape, blank_shapes, make_plan
 from modkit.predictor.ranking import Ranked, rank
 from modkit.predictor.sources import as_inputs, as_params, as_symbol

@@ -15,7 +15,7 @@ import numpy as np
 from modkit.compile.memo import made_once
 from modkit.context import Context
 from modkit.ndarray.storage import placed_on
-from modkit.ops.registry import Shape
+from modkit.ops.parameters import Shape
 from modkit.step.placement import OneContext, contexts_of
 from modkit.step.programs import Arrays, Programs
 from modkit.symbol.graph import VARIABLE, Entry, Graph, Node

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from modkit.errors import DTypeError, ParameterError, not_taken
-from modkit.ops.registry import Op, dtype_name
+from modkit.ops.dtypes import dtype_name
+from modkit.ops.entry import Op
 
 HIDDEN = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
 """Attributes that MXNet keeps with underscores around (``__lr_mult__``) and takes without."""

@@ -8,8 +8,8 @@ from typing import Any
 from modkit.attribute import AttrScope
 from modkit.errors import ParameterError, nearest, warn_caller
 from modkit.name import NameManager
+from modkit.ops.entry import Op
 from modkit.ops.frontend import named_after, refuse_unknown, sort_call
-from modkit.ops.registry import Op
 from modkit.symbol.attrs import HIDDEN, check_for_op, check_strings, is_private, spell, stored_name
 from modkit.symbol.graph import Entry, Node, joined, parsed
 

@@ -15,8 +15,10 @@ from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops import dtype_inference, loops
+from modkit.ops.entry import Op, OpFields, numbered
+from modkit.ops.parameters import Attrs, Size
 from modkit.ops.partial_shapes import Rule, Sizes, common, merge
-from modkit.ops.registry import Attrs, Op, OpFields, Size, numbered, op
+from modkit.ops.registry import op
 from modkit.symbol.graph import Graph
 from modkit.symbol.graph_inference import Solution, infer_dtypes, infer_shapes
 

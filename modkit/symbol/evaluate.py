@@ -12,7 +12,7 @@ from jax.ad_checkpoint import checkpoint_name
 
 from modkit.errors import MXNetError
 from modkit.ops import sparse_values
-from modkit.ops.registry import Shape
+from modkit.ops.parameters import Shape
 from modkit.symbol import whole_numbers
 from modkit.symbol.layout import Row, Stack, Value, moved_form
 from modkit.symbol.node_call import NodeCall

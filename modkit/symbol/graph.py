@@ -7,7 +7,9 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from typing import Any, NamedTuple, TypeVar
 
 from modkit.errors import NotSupportedError, nearest
-from modkit.ops.registry import OPS, Op, Params
+from modkit.ops.entry import Op
+from modkit.ops.parameters import Params
+from modkit.ops.registry import OPS
 
 T = TypeVar("T", bound=Hashable)
 

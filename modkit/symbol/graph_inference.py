@@ -9,8 +9,9 @@ from typing import Any, Generic, TypeVar
 
 from modkit.errors import DTypeError, ModkitError, ShapeError
 from modkit.ops import dtype_inference, shape_inference
+from modkit.ops.dtypes import DTYPE_CODES
+from modkit.ops.parameters import UNREADABLE
 from modkit.ops.partial_shapes import NONE_LEFT, Sizes, complete, plain_sizes
-from modkit.ops.registry import DTYPE_CODES, UNREADABLE
 from modkit.symbol.graph import Graph, Node
 from modkit.util import is_np_shape
 

@@ -16,8 +16,8 @@ from modkit.errors import (
     nearest,
     warn_caller,
 )
+from modkit.ops.dtypes import dtype_name
 from modkit.ops.partial_shapes import Sizes, complete
-from modkit.ops.registry import dtype_name
 from modkit.symbol.graph import Graph
 from modkit.symbol.graph_inference import given_shape, infer_dtypes, infer_shapes, shown_shape
 from modkit.util import is_np_shape

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from modkit.ops.registry import Op
+from modkit.ops.entry import Op
 from modkit.tuning.config import current
 
 

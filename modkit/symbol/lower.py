@@ -19,8 +19,8 @@ from modkit import fork
 from modkit.errors import NotSupportedError, ParameterError
 from modkit.ops import sparse_values
 from modkit.ops.integer_gradients import Whole
+from modkit.ops.parameters import Shape
 from modkit.ops.partial_shapes import plain_sizes
-from modkit.ops.registry import Shape
 from modkit.ops.shape_inference import has_open_shape
 from modkit.ops.stype import CSR, ROWS
 from modkit.symbol.evaluate import Draws, Env, Evaluation, Watcher

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from modkit.ops.registry import Op
+from modkit.ops.entry import Op
 
 
 class NodeCall(NamedTuple):

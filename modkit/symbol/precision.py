@@ -16,7 +16,8 @@ from typing import Any
 import jax
 
 from modkit.errors import DTypeError, ParameterError
-from modkit.ops.registry import Op, dtype_name
+from modkit.ops.dtypes import dtype_name
+from modkit.ops.entry import Op
 
 COMPUTE_TYPES = ("float32", "bfloat16", "float16")
 """Types that a graph can be computed in; float32 is the default."""

@@ -18,7 +18,8 @@ from modkit.errors import (
 )
 from modkit.files import atomic_write
 from modkit.handles import handle_of, owner_of
-from modkit.ops.registry import Op, get_op
+from modkit.ops.entry import Op
+from modkit.ops.registry import get_op
 from modkit.symbol.attrs import check_for_op, check_strings, shown, stored_name
 from modkit.symbol.compose import make_node, single_entry, with_inputs
 from modkit.symbol.debug_str import describe

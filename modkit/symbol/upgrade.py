@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from modkit.errors import FileFormatError, ParameterError
-from modkit.ops.registry import OPS, Op
+from modkit.ops.entry import Op
+from modkit.ops.registry import OPS
 from modkit.symbol.attrs import HIDDEN, check_for_op
 from modkit.symbol.compose import complete_inputs
 from modkit.symbol.graph import VARIABLE, Entry, Graph, Node, parsed

@@ -12,7 +12,7 @@ from modkit.errors import (
     NotImplementedForSymbol,
     ParameterError,
 )
-from modkit.ops.registry import CODE_OF_DTYPE, dtype_name
+from modkit.ops.dtypes import CODE_OF_DTYPE, dtype_name
 from modkit.symbol.attrs import check_strings, is_private, spell, stored_name
 from modkit.symbol.graph import VARIABLE, Entry, Node
 from modkit.symbol.stypes import STORAGE_CODES

@@ -12,7 +12,8 @@ from modkit.context import Context
 from modkit.errors import ParameterError
 from modkit.executor import Executor
 from modkit.ndarray import NDArray, array, zeros
-from modkit.ops.registry import dtype_name, get_op
+from modkit.ops.dtypes import dtype_name
+from modkit.ops.registry import get_op
 from modkit.symbol import Symbol
 from modkit.test_utils.comparison import assert_almost_equal
 from modkit.test_utils.defaults import (

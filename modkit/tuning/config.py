@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from modkit.interpreter.tracing import is_for_numpy
-from modkit.ops.registry import Op
+from modkit.ops.entry import Op
 from modkit.tuning.allocator import SMALL, fill_holes, give_back, keep_pages
 from modkit.tuning.cpu.forms import FORMS, CpuForm
 from modkit.tuning.in_flight import one_in_flight

@@ -11,7 +11,7 @@ from modkit.interpreter import program_of
 from modkit.interpreter.reverse import CustomVjp, vjp
 from modkit.interpreter.shared import shared
 from modkit.interpreter.tracing import jaxpr_for_numpy
-from modkit.ops.registry import Op
+from modkit.ops.entry import Op
 
 X = np.array([[0.5, -1.0, 2.0], [3.0, 0.25, -0.5]], np.float32)
 Y = np.array([[2.0, 1.0, -1.0]], np.float32)

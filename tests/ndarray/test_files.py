@@ -18,7 +18,7 @@ import modkit as mx
 from modkit.errors import FileFormatError, NotReadyError, NotSupportedError, ParameterError
 from modkit.files import FileWindow
 from modkit.ndarray.files import open_params
-from modkit.ops.registry import DTYPE_CODES
+from modkit.ops.dtypes import DTYPE_CODES
 from tests.io.records import ARRAYS
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,8 @@ from case import RECORDED, Case, checksum, load
 
 import modkit.ops  # noqa: F401 - registers every operator
 from modkit.ndarray.storage import needs_x64, x64_scope
-from modkit.ops.registry import OPS, Op, get_op
+from modkit.ops.entry import Op
+from modkit.ops.registry import OPS, get_op
 from modkit.symbol.layout import Value, moved_form
 from tests.xla_options import default_options
 from tools import operator_rows

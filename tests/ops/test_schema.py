@@ -9,7 +9,9 @@ import pytest
 from case import RECORDED
 
 import modkit.ops  # noqa: F401 - registers every operator
-from modkit.ops.registry import OPS, Op, OpFields, parse_value
+from modkit.ops.entry import Op, OpFields
+from modkit.ops.parameters import parse_value
+from modkit.ops.registry import OPS
 
 REFERENCE: dict[str, dict[str, Any]] = json.loads((RECORDED / "schema.json").read_text())
 GROUPS = {name: group for group in REFERENCE.values() for name in group["names"]}

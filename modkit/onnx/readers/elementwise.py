@@ -15,7 +15,7 @@ from modkit.onnx.onnx_node import OnnxNode
 from modkit.onnx.package import onnx_module
 from modkit.onnx.readers.arrays import with_axes_ahead
 from modkit.onnx.readers.table import READERS, Reader, reads
-from modkit.ops.registry import CODE_OF_DTYPE
+from modkit.ops.dtypes import CODE_OF_DTYPE
 from modkit.symbol import Symbol
 
 _PAIRS = {

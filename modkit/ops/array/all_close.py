@@ -6,8 +6,9 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from modkit.ops.parameters import Traced
 from modkit.ops.partial_shapes import common
-from modkit.ops.registry import Traced, op
+from modkit.ops.registry import op
 
 
 @op(

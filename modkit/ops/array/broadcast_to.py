@@ -8,7 +8,8 @@ import jax.numpy as jnp
 
 from modkit.errors import ShapeError
 from modkit.ops.dtype_inference import first_decides
-from modkit.ops.registry import Axes, Shape, op
+from modkit.ops.parameters import Axes, Shape
+from modkit.ops.registry import op
 
 
 def _stretch(name: str, data: Any, shape: Shape) -> Any:

@@ -12,8 +12,9 @@ import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.dtype_inference import int64_result
+from modkit.ops.parameters import Attrs, Shape
 from modkit.ops.partial_shapes import Rule, Sizes
-from modkit.ops.registry import Attrs, Shape, op
+from modkit.ops.registry import op
 
 
 @op("cast_storage", precision="through", same_shape=True, aliases=("_sparse_cast_storage",))

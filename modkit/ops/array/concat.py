@@ -10,8 +10,9 @@ import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.nn.layout import with_channels_last
+from modkit.ops.parameters import Attrs
 from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened, rank_of
-from modkit.ops.registry import Attrs, op
+from modkit.ops.registry import op
 
 
 def _same_sizes(name: str, shapes: Sequence[Sizes], free: int | None) -> None:

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ops.elementwise.arithmetic import convert, is_whole
-from modkit.ops.registry import DType, Shape, op, unary
+from modkit.ops.parameters import DType, Shape
+from modkit.ops.registry import op, unary
 
 CONTEXT: dict[str, tuple[Any, ...]] = {"ctx": (str, "", "dtype")}
 """MXNet's parameter for the device. Where an array is made is decided outside the operator."""

@@ -8,8 +8,9 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
+from modkit.ops.parameters import Attrs
 from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened, rank_of
-from modkit.ops.registry import Attrs, op
+from modkit.ops.registry import op
 
 
 def _cumsum_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:

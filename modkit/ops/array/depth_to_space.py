@@ -8,8 +8,9 @@ from typing import Any
 import jax
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.ops.parameters import Attrs
 from modkit.ops.partial_shapes import Rule, Sizes, link, opened
-from modkit.ops.registry import Attrs, op
+from modkit.ops.registry import op
 
 
 def _scaled(name: str, factors: Callable[[Mapping[str, Any]], Sequence[tuple[int, int]]]) -> Any:

@@ -15,7 +15,8 @@ from modkit.interpreter.reverse import CustomVjp
 from modkit.ops.array.indexing import whole
 from modkit.ops.dtype_inference import Inferred, first_decides
 from modkit.ops.own_gradient import gradient_of
-from modkit.ops.registry import Attrs, Shape, op
+from modkit.ops.parameters import Attrs, Shape
+from modkit.ops.registry import op
 
 
 def _coordinates(name: str, indices: jax.Array, rank: int) -> tuple[jax.Array, ...]:

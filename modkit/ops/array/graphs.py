@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from modkit.errors import NotSupportedError, ParameterError
-from modkit.ops.registry import Attrs, Size, op
+from modkit.ops.parameters import Attrs, Size
+from modkit.ops.registry import op
 
 
 def _eager_only(name: str) -> NotSupportedError:

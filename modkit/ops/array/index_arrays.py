@@ -13,8 +13,9 @@ from modkit.errors import ParameterError, ShapeError
 from modkit.ops.array.indexing import whole
 from modkit.ops.dtype_inference import int64_result
 from modkit.ops.elementwise.arithmetic import is_whole
+from modkit.ops.parameters import Axes, Shape
 from modkit.ops.partial_shapes import check_axis
-from modkit.ops.registry import Axes, Shape, op
+from modkit.ops.registry import op
 
 
 def _long() -> Any:

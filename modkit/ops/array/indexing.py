@@ -13,8 +13,9 @@ import numpy as np
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ops.dtype_inference import first_decides
 from modkit.ops.elementwise.arithmetic import convert
+from modkit.ops.parameters import Attrs, DType
 from modkit.ops.partial_shapes import Rule, Sizes, check_axis, merge
-from modkit.ops.registry import Attrs, DType, op
+from modkit.ops.registry import op
 
 
 def whole(indices: jax.Array) -> jax.Array:

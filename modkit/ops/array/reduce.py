@@ -16,7 +16,8 @@ from modkit.interpreter.tracing import where
 from modkit.ops.dtype_inference import float32_result
 from modkit.ops.elementwise.arithmetic import convert, in_float, is_whole, refuse_bool
 from modkit.ops.elementwise.unary import magnitude
-from modkit.ops.registry import Axes, op
+from modkit.ops.parameters import Axes
+from modkit.ops.registry import op
 
 
 def reduced_axes(name: str, ndim: int, axis: Axes | None, exclude: bool = False) -> Axes:

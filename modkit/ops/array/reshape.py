@@ -10,8 +10,9 @@ import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.dtype_inference import first_decides
+from modkit.ops.parameters import Attrs, Shape
 from modkit.ops.partial_shapes import Rule, Sizes, complete, link, merge, opened
-from modkit.ops.registry import Attrs, Shape, op
+from modkit.ops.registry import op
 
 
 def reshape_sizes(sizes: Shape, codes: Sequence[int], *, reverse: bool = False) -> Shape:

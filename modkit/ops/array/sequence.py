@@ -11,8 +11,9 @@ import jax.numpy as jnp
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.dtype_inference import first_by_default
 from modkit.ops.elementwise.arithmetic import convert
+from modkit.ops.parameters import Attrs
 from modkit.ops.partial_shapes import Rule, Sizes, link, opened, rank_of
-from modkit.ops.registry import Attrs, op
+from modkit.ops.registry import op
 
 
 def _partial(name: str, *, whole: bool) -> Any:

@@ -11,8 +11,9 @@ import jax.numpy as jnp
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.dtype_inference import first_decides
 from modkit.ops.elementwise.arithmetic import convert
+from modkit.ops.parameters import Attrs, Axes, Shape, Traced
 from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened, rank_of
-from modkit.ops.registry import Attrs, Axes, Shape, Traced, op
+from modkit.ops.registry import op
 
 Bounds = tuple[int | None, ...]
 """A place on each axis; ``None`` is the beginning or the end."""

@@ -13,7 +13,8 @@ from modkit.errors import ParameterError
 from modkit.interpreter.tracing import is_for_numpy
 from modkit.ops.array.reduce import reduced_axes
 from modkit.ops.elementwise.arithmetic import convert
-from modkit.ops.registry import Attrs, DType, op
+from modkit.ops.parameters import Attrs, DType
+from modkit.ops.registry import op
 
 _FEW = 8
 """Among this many times as many elements, top_k is faster than a sort of all."""

@@ -9,8 +9,10 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.ops.entry import numbered
+from modkit.ops.parameters import Attrs, Shape, Size
 from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened, rank_of
-from modkit.ops.registry import Attrs, Shape, Size, numbered, op
+from modkit.ops.registry import op
 
 
 def _pieces(

@@ -10,8 +10,9 @@ import jax.numpy as jnp
 from jax import lax
 
 from modkit.errors import ParameterError
+from modkit.ops.parameters import Attrs, Shape
 from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened
-from modkit.ops.registry import Attrs, Shape, op
+from modkit.ops.registry import op
 
 
 @op("tile", precision="through")

@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.ops.parameters import Attrs, Axes, Shape
 from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened, rank_of
-from modkit.ops.registry import Attrs, Axes, Shape, op
+from modkit.ops.registry import op
 
 
 def _one_to_one(name: str, source: Callable[[Mapping[str, Any], int], Sequence[int]]) -> Any:

@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ShapeError
+from modkit.ops.parameters import Attrs
 from modkit.ops.partial_shapes import Rule, Sizes, link, merge
-from modkit.ops.registry import Attrs, op
+from modkit.ops.registry import op
 
 
 def _where_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Attrs) -> Rule:

@@ -14,7 +14,8 @@ from jax import lax
 
 from modkit.errors import ShapeError
 from modkit.ops.nn.convolution import Geometry, add_bias, check_groups
-from modkit.ops.registry import Attrs, Shape, Size, op
+from modkit.ops.parameters import Attrs, Shape, Size
+from modkit.ops.registry import op
 
 _Layout = Literal["NCW", "NCHW", "NCDHW"] | None
 

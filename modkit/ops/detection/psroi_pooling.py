@@ -14,7 +14,8 @@ from modkit.ops import loops
 from modkit.ops.detection import regions as regions_
 from modkit.ops.detection.regions import BinReader, BinTaps
 from modkit.ops.detection.roi_pooling import round_half_away
-from modkit.ops.registry import Size, op
+from modkit.ops.parameters import Size
+from modkit.ops.registry import op
 
 
 def _groups(bins: int, group: int) -> np.ndarray:

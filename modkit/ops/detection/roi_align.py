@@ -12,7 +12,8 @@ from jax import lax
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.detection import regions as regions_
 from modkit.ops.detection.regions import BinReader, BinTaps, bilinear
-from modkit.ops.registry import Shape, op
+from modkit.ops.parameters import Shape
+from modkit.ops.registry import op
 
 
 def _grid(extent: jax.Array, bins: int, ratio: int) -> jax.Array:

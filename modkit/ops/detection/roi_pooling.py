@@ -14,7 +14,8 @@ from modkit.errors import ShapeError
 from modkit.interpreter.tracing import platform_dependent
 from modkit.ops import loops
 from modkit.ops.detection.regions import check_scale, divided
-from modkit.ops.registry import Shape, op
+from modkit.ops.parameters import Shape
+from modkit.ops.registry import op
 
 
 def round_half_away(x: jax.Array) -> jax.Array:

@@ -21,8 +21,10 @@ from modkit.ops.elementwise.arithmetic import (
     modulo,
     power,
 )
+from modkit.ops.entry import Gradient, Precision
+from modkit.ops.parameters import Attrs
 from modkit.ops.partial_shapes import Rule, Sizes, merge
-from modkit.ops.registry import Attrs, Gradient, Precision, binary, op
+from modkit.ops.registry import binary, op
 
 
 def _checked(name: str, fn: Callable[[Any, Any], Any], check: Any) -> Callable[[Any, Any], Any]:

@@ -9,9 +9,11 @@ from typing import Any
 import jax.numpy as jnp
 
 from modkit.ops.elementwise.arithmetic import convert, is_whole
+from modkit.ops.entry import numbered
 from modkit.ops.own_gradient import with_gradient
+from modkit.ops.parameters import Attrs, DType
 from modkit.ops.partial_shapes import Rule, Sizes, merge
-from modkit.ops.registry import Attrs, DType, numbered, op
+from modkit.ops.registry import op
 
 
 @op("Cast", precision="float32", aliases=("cast",), same_shape=True, elementwise=True)

@@ -20,7 +20,9 @@ from modkit.ops.elementwise.arithmetic import (
     modulo,
     power,
 )
-from modkit.ops.registry import Attrs, Gradient, Precision, Traced, op
+from modkit.ops.entry import Gradient, Precision
+from modkit.ops.parameters import Attrs, Traced
+from modkit.ops.registry import op
 
 
 def _working_type(dtype: str, is_int: bool) -> str:

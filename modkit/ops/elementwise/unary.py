@@ -15,7 +15,9 @@ from modkit.errors import DTypeError
 from modkit.interpreter.reverse import CustomJvp
 from modkit.interpreter.tracing import where
 from modkit.ops.elementwise.arithmetic import convert, in_float, is_whole, refuse_bool
-from modkit.ops.registry import Precision, Traced, op, unary
+from modkit.ops.entry import Precision
+from modkit.ops.parameters import Traced
+from modkit.ops.registry import op, unary
 
 
 def _number(fn: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:

@@ -11,7 +11,8 @@ import numpy as np
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.floating import accumulator
 from modkit.ops.image.taps import Taps, in_fixed_point, resizing
-from modkit.ops.registry import Shape, op
+from modkit.ops.parameters import Shape
+from modkit.ops.registry import op
 
 GREY_OR_COLOUR = (1, 3)
 

@@ -9,8 +9,9 @@ import jax.numpy as jnp
 from jax import lax
 
 from modkit.errors import ShapeError
+from modkit.ops.parameters import Attrs, Size
 from modkit.ops.partial_shapes import Rule, Sizes, merge
-from modkit.ops.registry import Attrs, Size, op
+from modkit.ops.registry import op
 
 
 def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:

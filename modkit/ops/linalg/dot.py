@@ -11,8 +11,9 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ShapeError
+from modkit.ops.parameters import Attrs
 from modkit.ops.partial_shapes import Rule, Sizes, link, opened
-from modkit.ops.registry import Attrs, op
+from modkit.ops.registry import op
 
 _Storage = Literal["csr", "default", "row_sparse"]
 

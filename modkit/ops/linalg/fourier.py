@@ -13,8 +13,9 @@ from jax import lax
 
 from modkit.errors import ShapeError
 from modkit.ops.floating import accumulator, require_floating
+from modkit.ops.parameters import Attrs
 from modkit.ops.partial_shapes import Rule, Sizes, link, merge
-from modkit.ops.registry import Attrs, op
+from modkit.ops.registry import op
 
 _INERT = {"compute_size": (int, 128)}
 """The number of rows that MXNet transforms at a time."""

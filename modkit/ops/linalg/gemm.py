@@ -11,6 +11,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from modkit.errors import DTypeError, ParameterError, ShapeError
+from modkit.ops.entry import OpFields
+from modkit.ops.parameters import Attrs
 from modkit.ops.partial_shapes import (
     Rule,
     Sizes,
@@ -20,7 +22,7 @@ from modkit.ops.partial_shapes import (
     known_sizes,
     plain_sizes,
 )
-from modkit.ops.registry import Attrs, OpFields, op
+from modkit.ops.registry import op
 
 EXACT = lax.Precision.HIGHEST
 """For products: what follows them, a solve or a factorisation, amplifies the error of fast ones."""

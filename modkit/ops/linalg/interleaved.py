@@ -12,7 +12,8 @@ import jax.numpy as jnp
 
 from modkit.errors import ShapeError
 from modkit.ops.floating import require_floating
-from modkit.ops.registry import Size, op
+from modkit.ops.parameters import Size
+from modkit.ops.registry import op
 
 
 def _split(name: str, data: Any, heads: int, parts: int) -> list[Any]:

@@ -12,8 +12,8 @@ from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.linalg.gemm import EXACT, check_matrices, linalg, scaled, transposed
+from modkit.ops.parameters import Attrs
 from modkit.ops.partial_shapes import Rule, Sizes
-from modkit.ops.registry import Attrs
 
 
 def _triangle(A: jax.Array, lower: bool) -> jax.Array:

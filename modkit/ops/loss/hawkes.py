@@ -11,8 +11,9 @@ from jax import lax
 
 from modkit.ops import loops
 from modkit.ops.floating import accumulator, require_floating
+from modkit.ops.parameters import Attrs
 from modkit.ops.partial_shapes import Rule, Sizes, link, opened
-from modkit.ops.registry import Attrs, op
+from modkit.ops.registry import op
 
 
 def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Attrs) -> Rule:

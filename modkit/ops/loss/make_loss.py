@@ -12,7 +12,8 @@ from modkit.errors import ShapeError
 from modkit.ops.elementwise.arithmetic import is_whole
 from modkit.ops.floating import require_floating
 from modkit.ops.own_gradient import with_gradient
-from modkit.ops.registry import Fraction, op
+from modkit.ops.parameters import Fraction
+from modkit.ops.registry import op
 
 
 def _same(data: jax.Array) -> jax.Array:

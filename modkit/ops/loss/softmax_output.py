@@ -13,7 +13,8 @@ from modkit.errors import ParameterError, ShapeError
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.nn.softmax import softmax_along
 from modkit.ops.own_gradient import with_gradient
-from modkit.ops.registry import Fraction, Shape, op
+from modkit.ops.parameters import Fraction, Shape
+from modkit.ops.registry import op
 
 
 class _Rule(NamedTuple):

@@ -9,7 +9,8 @@ import numpy as np
 from modkit.errors import ParameterError
 from modkit.ops.floating import require_floating
 from modkit.ops.nn.bilinear_resize import check_images, resample
-from modkit.ops.registry import Shape, op
+from modkit.ops.parameters import Shape
+from modkit.ops.registry import op
 
 
 def averages(size: int, count: int) -> np.ndarray:

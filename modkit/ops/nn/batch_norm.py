@@ -18,7 +18,8 @@ from modkit.interpreter.reverse import CustomVjp
 from modkit.ops.elementwise.arithmetic import is_whole
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.nn.layout import with_channels_last
-from modkit.ops.registry import Attrs, Shape, op
+from modkit.ops.parameters import Attrs, Shape
+from modkit.ops.registry import op
 
 REPLICAS, WORKERS = "replica", "workers"
 """Names of the axes that a program is mapped over: replicas, and processes."""

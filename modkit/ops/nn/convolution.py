@@ -11,7 +11,8 @@ from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.nn.layout import per_axis, resolve, spatial_axes
-from modkit.ops.registry import Attrs, Shape, Size, op
+from modkit.ops.parameters import Attrs, Shape, Size
+from modkit.ops.registry import op
 
 Layout = Literal["NCW", "NCHW", "NCDHW", "NHWC", "NDHWC"] | None
 

@@ -12,7 +12,8 @@ from jax import lax
 from modkit.errors import ShapeError
 from modkit.ops.nn.convolution import INERT, Geometry, Layout, add_bias, check_groups, check_weight
 from modkit.ops.nn.layout import per_axis, spatial_axes
-from modkit.ops.registry import Attrs, Shape, Size, op
+from modkit.ops.parameters import Attrs, Shape, Size
+from modkit.ops.registry import op
 
 Deconvolve = Callable[[jax.Array, jax.Array, Geometry, Shape, int], jax.Array]
 """A grouped transposed cross-correlation, with positions added at the far ends."""

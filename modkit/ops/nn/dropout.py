@@ -11,7 +11,8 @@ import numpy as np
 
 from modkit.errors import ParameterError
 from modkit.ops.floating import require_floating
-from modkit.ops.registry import Axes, Fraction, op
+from modkit.ops.parameters import Axes, Fraction
+from modkit.ops.registry import op
 
 _RARE = 2.0**-8
 """Fractions from here to ``1 - _RARE`` are hit by 16 bits closely enough."""

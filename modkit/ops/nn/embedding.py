@@ -10,8 +10,9 @@ import jax.numpy as jnp
 
 from modkit.errors import ShapeError
 from modkit.ops.array.indexing import within
+from modkit.ops.parameters import Attrs, DType, Size
 from modkit.ops.partial_shapes import Rule, Sizes, link, merge, opened
-from modkit.ops.registry import Attrs, DType, Size, op
+from modkit.ops.registry import op
 
 
 def _embedding_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:

@@ -10,7 +10,8 @@ import jax
 from jax import lax
 
 from modkit.errors import ShapeError
-from modkit.ops.registry import Shape, Size, op
+from modkit.ops.parameters import Shape, Size
+from modkit.ops.registry import op
 
 
 def _dense_params(data: Shape, *, num_hidden: int, flatten: bool, **_: Any) -> Mapping[str, Shape]:

@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.registry import Shape, op
+from modkit.ops.parameters import Shape
+from modkit.ops.registry import op
 
 
 def _windows(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from modkit.errors import ShapeError
-from modkit.ops.registry import Shape
+from modkit.ops.parameters import Shape
 
 CHANNEL_FIRST = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 """The layout of each number of spatial axes where none is given."""

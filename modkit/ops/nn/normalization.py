@@ -13,7 +13,8 @@ from jax import lax
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.nn.batch_norm import moments
-from modkit.ops.registry import Attrs, Shape, op
+from modkit.ops.parameters import Attrs, Shape
+from modkit.ops.registry import op
 
 
 def _statistics_visible(attrs: Attrs) -> int:

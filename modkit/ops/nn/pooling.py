@@ -13,7 +13,8 @@ from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.nn.layout import per_axis, resolve, spatial_axes
 from modkit.ops.nn.windows import PLAIN, WindowForm, Windows
-from modkit.ops.registry import Attrs, Shape, op
+from modkit.ops.parameters import Attrs, Shape
+from modkit.ops.registry import op
 
 
 def pool_sum(data: jax.Array, windows: Windows, form: WindowForm = PLAIN) -> jax.Array:

@@ -13,7 +13,8 @@ from modkit.interpreter.reverse import CustomVjp, vjp
 from modkit.ops.floating import require_floating
 from modkit.ops.nn.pooling import pool_sum, windows_of
 from modkit.ops.nn.windows import Windows, largest
-from modkit.ops.registry import Shape, op
+from modkit.ops.parameters import Shape
+from modkit.ops.registry import op
 
 
 @functools.partial(CustomVjp, nondiff_argnums=(1,))

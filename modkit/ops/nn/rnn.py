@@ -14,7 +14,8 @@ from modkit.ops import loops
 from modkit.ops.floating import require_floating
 from modkit.ops.nn.dropout import dropped
 from modkit.ops.nn.rnn_parameters import Direction, unpack, vector_size, weight_shapes
-from modkit.ops.registry import Fraction, Shape, op
+from modkit.ops.parameters import Fraction, Shape
+from modkit.ops.registry import op
 
 _Mode = Literal["gru", "lstm", "rnn_relu", "rnn_tanh"]
 _State = tuple[jax.Array, ...]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.registry import Shape
+from modkit.ops.parameters import Shape
 
 GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
 """The number of gates of each kind of cell."""

@@ -11,7 +11,8 @@ from jax import lax
 
 from modkit.errors import ShapeError
 from modkit.ops.floating import require_floating
-from modkit.ops.registry import Shape, op
+from modkit.ops.parameters import Shape
+from modkit.ops.registry import op
 
 _CUDNN = {"cudnn_off": (bool | None, None)}
 

@@ -12,7 +12,8 @@ from modkit.errors import ShapeError
 from modkit.ops.nn.bilinear_resize import check_images
 from modkit.ops.nn.convolution import Geometry
 from modkit.ops.nn.deconvolution import Deconvolve, deconvolve
-from modkit.ops.registry import Attrs, Shape, Size, op
+from modkit.ops.parameters import Attrs, Shape, Size
+from modkit.ops.registry import op
 
 
 def _upsampling_params(

@@ -13,7 +13,7 @@ import numpy as np
 from jax import lax
 
 from modkit.interpreter.reverse import CustomVjp
-from modkit.ops.registry import Shape
+from modkit.ops.parameters import Shape
 
 
 class Windows(NamedTuple):

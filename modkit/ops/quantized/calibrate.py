@@ -11,7 +11,8 @@ import numpy as np
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops import loops
-from modkit.ops.registry import Attrs, Size, op
+from modkit.ops.parameters import Attrs, Size
+from modkit.ops.registry import op
 
 _SMOOTHING = 1e-4
 _MOST = 2.0**30

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from modkit.ops.dtype_inference import Inferred
 from modkit.ops.floating import require_floating
+from modkit.ops.parameters import Attrs, Shape
 from modkit.ops.quantized.levels import (
     EIGHT_BITS,
     FULL,
@@ -25,7 +26,7 @@ from modkit.ops.quantized.levels import (
     width,
     with_ranges,
 )
-from modkit.ops.registry import Attrs, Shape, op
+from modkit.ops.registry import op
 
 _THREE = "output0", "output1", "output2"
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.dtype_inference import Inferred
+from modkit.ops.parameters import Attrs, Shape
 from modkit.ops.quantized.levels import (
     EIGHT_BITS,
     FULL,
@@ -25,7 +26,6 @@ from modkit.ops.quantized.levels import (
     width,
     with_ranges,
 )
-from modkit.ops.registry import Attrs, Shape
 
 
 def _types(ins: Sequence[str | None], attrs: Attrs) -> Inferred:

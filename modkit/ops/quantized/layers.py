@@ -12,6 +12,7 @@ from modkit.errors import ParameterError
 from modkit.ops.array.reshape import flatten
 from modkit.ops.dtype_inference import Inferred
 from modkit.ops.nn.pooling import PoolingSettings, pool
+from modkit.ops.parameters import Attrs, DType, Shape, Size
 from modkit.ops.quantized.levels import (
     EIGHT_BITS,
     HALF,
@@ -24,7 +25,6 @@ from modkit.ops.quantized.levels import (
     width,
     with_ranges,
 )
-from modkit.ops.registry import Attrs, DType, Shape, Size
 
 
 def _same_type(ins: Sequence[str | None], _attrs: Attrs) -> Inferred:

@@ -20,6 +20,7 @@ from modkit.ops.nn.convolution import (
     check_reach,
     check_weight,
 )
+from modkit.ops.parameters import Attrs, Shape, Size
 from modkit.ops.quantized.levels import (
     EIGHT_BITS,
     FULL,
@@ -32,7 +33,6 @@ from modkit.ops.quantized.levels import (
     width,
     with_ranges,
 )
-from modkit.ops.registry import Attrs, Shape, Size
 
 _EXACT = 2**24
 """Whole numbers up to here are exact in float32."""

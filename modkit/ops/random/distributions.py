@@ -14,7 +14,7 @@ import numpy as np
 from modkit.errors import ParameterError
 from modkit.interpreter.tracing import is_for_numpy
 from modkit.ops import loops
-from modkit.ops.registry import Shape
+from modkit.ops.parameters import Shape
 
 PLAIN_NUMBERS = frozenset((bool, int, float))
 """The types of numbers that are known before a program runs."""

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 from jax.scipy.special import gammaln
 
 from modkit.errors import ShapeError
-from modkit.ops.registry import op, with_schema
+from modkit.ops.registry import op
+from modkit.ops.schema import with_schema
 
 
 def _normal(sample: Any, mu: Any, sigma: Any) -> Any:

@@ -15,8 +15,10 @@ from modkit.ops.array.creation import CONTEXT, require_shape
 from modkit.ops.elementwise.arithmetic import convert
 from modkit.ops.floating import require_floating
 from modkit.ops.loops import while_loop
+from modkit.ops.parameters import Attrs, Shape, Traced
 from modkit.ops.random.distributions import DISTRIBUTIONS, Distribution
-from modkit.ops.registry import Attrs, Shape, Traced, op, with_schema
+from modkit.ops.registry import op
+from modkit.ops.schema import with_schema
 
 FloatType = Literal["float16", "float32", "float64"] | None
 """Element types of the distributions' samples; ``None`` is float32."""

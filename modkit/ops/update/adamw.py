@@ -11,8 +11,8 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from modkit.ops.parameters import REQUIRED, Attrs
 from modkit.ops.partial_shapes import Rule, Sizes, common
-from modkit.ops.registry import REQUIRED, Attrs
 from modkit.ops.update import formulas
 from modkit.ops.update.schema import Several, one_weight
 

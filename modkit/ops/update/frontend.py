@@ -6,7 +6,8 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from modkit.ops.registry import REQUIRED, get_op
+from modkit.ops.parameters import REQUIRED
+from modkit.ops.registry import get_op
 
 Invoke = Callable[..., Any]
 """Calls an operator: ``invoke(op, tensors, keywords)``."""

@@ -8,8 +8,9 @@ from typing import Any
 import jax.numpy as jnp
 
 from modkit.errors import ShapeError
+from modkit.ops.parameters import REQUIRED, Attrs, Traced
 from modkit.ops.partial_shapes import Rule, Sizes, common, merge
-from modkit.ops.registry import REQUIRED, Attrs, Traced, op
+from modkit.ops.registry import op
 from modkit.ops.update import formulas
 from modkit.ops.update.schema import LR, Several, one_weight
 

@@ -13,19 +13,11 @@ from typing import Any, Unpack
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError
+from modkit.ops.entry import numbered
+from modkit.ops.parameters import REQUIRED, Attrs, Traced, TracedInt, TracedInts, TracedTuple
 from modkit.ops.partial_shapes import Rule, Sizes, common, complete, merge
-from modkit.ops.registry import (
-    REQUIRED,
-    Attrs,
-    Declared,
-    Traced,
-    TracedInt,
-    TracedInts,
-    TracedTuple,
-    numbered,
-    op,
-    with_schema,
-)
+from modkit.ops.registry import Declared, op
+from modkit.ops.schema import with_schema
 
 Numbers = Mapping[str, Any]
 """Parameters of an update in MXNet's order, with their defaults."""

@@ -6,7 +6,7 @@ in MXNet, ``clip_gradient`` below 0 clips nothing.
 
 from __future__ import annotations
 
-from modkit.ops.registry import REQUIRED
+from modkit.ops.parameters import REQUIRED
 from modkit.ops.update import formulas
 from modkit.ops.update.schema import COMMON, LR, Several, one_weight
 

@@ -16,7 +16,7 @@ from jax import lax
 
 from modkit.ops.floating import accumulator
 from modkit.ops.nn.convolution import Moves, by_xla
-from modkit.ops.registry import Shape
+from modkit.ops.parameters import Shape
 
 FEW = 4
 """Largest number of input channels for which XLA is slow (`benchmarks.conv_sweep`)."""

@@ -14,7 +14,7 @@ from jax import lax
 from modkit.interpreter.reverse import CustomVjp, vjp
 from modkit.ops.nn.convolution import Moves, by_xla
 from modkit.ops.own_gradient import gradient_of
-from modkit.ops.registry import Shape
+from modkit.ops.parameters import Shape
 from modkit.tuning.cpu.conv_data_gradient import (
     FEW,
     by_phases,

@@ -14,7 +14,7 @@ from modkit.interpreter.reverse import CustomVjp
 from modkit.ops.floating import accumulator
 from modkit.ops.nn.convolution import Moves, Pads
 from modkit.ops.own_gradient import gradient_of
-from modkit.ops.registry import Shape
+from modkit.ops.parameters import Shape
 
 _FOLDS = 8
 """Slices that are added before the reduction over positions. With 16, XLA no longer fuses them."""

@@ -14,7 +14,7 @@ from modkit.ops.nn.deconvolution import deconv_geometry, deconvolution_by, decon
 from modkit.ops.nn.pooling import pool
 from modkit.ops.nn.upsampling import upsample_bilinear, upsampling
 from modkit.ops.nn.windows import PLAIN
-from modkit.ops.registry import Shape
+from modkit.ops.parameters import Shape
 from modkit.tuning.cpu.convolution import convolve_last, covered_axes, deconvolve_last, for_layout
 from modkit.tuning.cpu.platforms import on_cpus
 from modkit.tuning.cpu.pooling import BY_CELL
