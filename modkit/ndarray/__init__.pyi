@@ -2722,7 +2722,7 @@ class contrib:
         out: Any = None,
         name: str | None = None,
     ) -> NDArray:
-        """Rows of ``weight``, looked up by number."""
+        """`Embedding` with ``sparse_grad``."""
     @staticmethod
     def SyncBatchNorm(
         data: _Array,

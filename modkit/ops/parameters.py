@@ -8,7 +8,7 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, NamedTuple, Union
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union
 
 import numpy as np
 
@@ -185,6 +185,23 @@ class _Kind(NamedTuple):
     text: str
     read: Callable[[Any], Any]
     traced: bool = False
+
+
+_T = TypeVar("_T")
+_INERT = "inert"
+
+Inert = Annotated[_T, _INERT]
+"""A parameter of that kind without an effect here: calls read it, nodes keep it, and the operator's
+function gets its default.
+"""
+
+
+def without_inert(kind: Any) -> tuple[Any, bool]:
+    """The kind that an annotation says without its mark `Inert`, and whether it has that."""
+    *rest, last = getattr(kind, "__metadata__", (None,))
+    if last is not _INERT:
+        return kind, False
+    return (Annotated[(kind.__origin__, *rest)] if rest else kind.__origin__), True
 
 
 Shape = tuple[int, ...]

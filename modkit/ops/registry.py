@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
 from modkit.errors import ModkitError, NameNotFoundError, nearest, not_taken
@@ -33,7 +33,6 @@ class Declared(OpFields, total=False):
 
     aliases: Sequence[str]
     like: Callable[..., Any]
-    inert: Mapping[str, tuple[Any, ...]]
 
 
 def op(
@@ -42,7 +41,6 @@ def op(
     precision: Precision,
     aliases: Sequence[str] = (),
     like: Callable[..., Any] | None = None,
-    inert: Mapping[str, tuple[Any, ...]] | None = None,
     hint: str | None = None,
     loss: bool | Callable[[Attrs], bool] = False,
     kind: type[Op] = Op,
@@ -61,9 +59,6 @@ def op(
         like: another operator's function, or a dataclass. The function takes its parameters as
             ``**given``, which stand ahead of the function's own; its inputs, too, if the function
             names none.
-        inert: parameters that MXNet takes and that cannot matter here (``workspace``,
-            ``cudnn_off``), as ``{name: (type, default)}``, or ``(type, default, before)`` with the
-            parameter that follows it in MXNet's order.
         hint: the stem of automatic names; default the lower-case name without underscores ahead.
         loss: whether, or for which parsed attributes, its ``gradient`` is ``"loss"``.
         kind: the class of the entry.
@@ -86,8 +81,6 @@ def op(
             inherit(fn, like)
         schema = read_signature(fn)
         types, defaults = schema["types"], schema["defaults"]
-        for extra, (annotation, default, *before) in (inert or {}).items():
-            types, defaults[extra] = _placed(types, extra, annotation, *before), default
         variadic = fields.get("variadic")
         if variadic and variadic not in types:
             types[variadic], defaults[variadic] = int, 0
@@ -98,10 +91,9 @@ def op(
         entry = kind(
             name=name,
             fn=made,
-            inert=tuple(inert or {}),
             hint=hint or name.lower().lstrip("_"),
             precision=precision,
-            **{**schema, "types": types},
+            **schema,
             **fields,
         )
         for each in (name, *aliases):
@@ -111,13 +103,6 @@ def op(
         return fn
 
     return register
-
-
-def _placed(types: dict[str, Any], name: str, kind: Any, before: str = "") -> dict[str, Any]:
-    """Types by parameter with one more, ahead of ``before`` or at the end."""
-    rest = list(types.items())
-    at = list(types).index(before) if before else len(rest)
-    return dict([*rest[:at], (name, kind), *rest[at:]])
 
 
 def unary(

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from modkit.errors import ParameterError, not_taken
-from modkit.ops.parameters import Attrs, is_traced, parse_value, spelled
+from modkit.ops.parameters import Attrs, is_traced, parse_value, spelled, without_inert
 
-_RESERVED = ("key", "train")
+_INJECTED = ("key", "train")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -109,15 +109,17 @@ def read_signature(fn: Callable[..., Any]) -> dict[str, Any]:
     """The fields of a `Schema` that a function's signature says."""
     kind = inspect.Parameter
     parameters = inspect.signature(fn).parameters.values()
-    hints = _hints(fn)
-    attrs = [p for p in parameters if p.kind is kind.KEYWORD_ONLY and p.name not in _RESERVED]
-    names = {p.name for p in parameters}
+    hints = {n: without_inert(hint) for n, hint in _hints(fn).items()}
+    inert = tuple(n for n, (_, is_inert) in hints.items() if is_inert)
+    injected = {p.name for p in parameters if p.name in _INJECTED and p.name not in inert}
+    attrs = [p for p in parameters if p.kind is kind.KEYWORD_ONLY and p.name not in injected]
     return {
         "inputs": tuple(p.name for p in parameters if p.kind is kind.POSITIONAL_OR_KEYWORD),
-        "types": {p.name: hints.get(p.name, Any) for p in attrs},
+        "types": {p.name: hints[p.name][0] if p.name in hints else Any for p in attrs},
         "defaults": {p.name: p.default for p in attrs if p.default is not kind.empty},
-        "takes_key": "key" in names,
-        "takes_train": "train" in names,
+        "takes_key": "key" in injected,
+        "takes_train": "train" in injected,
+        "inert": inert,
     }
 
 

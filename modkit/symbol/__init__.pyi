@@ -3545,7 +3545,7 @@ class contrib:
         attr: dict[str, str] | None = None,
         **kwargs: Any,
     ) -> Symbol:
-        """Rows of ``weight``, looked up by number."""
+        """`Embedding` with ``sparse_grad``."""
     @staticmethod
     def SyncBatchNorm(
         data: Symbol | None = None,

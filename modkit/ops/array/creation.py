@@ -10,10 +10,10 @@ import jax.numpy as jnp
 
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ops.elementwise.arithmetic import convert, is_whole
-from modkit.ops.parameters import DType, Shape
+from modkit.ops.parameters import DType, Inert, Shape
 from modkit.ops.registry import op, unary
 
-CONTEXT: dict[str, tuple[Any, ...]] = {"ctx": (str, "", "dtype")}
+Device = Inert[str]
 """MXNet's parameter for the device. Where an array is made is decided outside the operator."""
 
 
@@ -30,20 +30,22 @@ def require_shape(name: str, shape: Shape | None) -> Shape:
     return tuple(max(size, 0) for size in shape)
 
 
-@op("_zeros", precision="float32", inert=CONTEXT)
-def _zeros(*, shape: Shape | None = (), dtype: DType = "float32") -> Any:
+@op("_zeros", precision="float32")
+def _zeros(*, shape: Shape | None = (), ctx: Device = "", dtype: DType = "float32") -> Any:
     """Zeros."""
     return jnp.zeros(require_shape("_zeros", shape), dtype)
 
 
-@op("_ones", precision="float32", inert=CONTEXT)
-def _ones(*, shape: Shape | None = (), dtype: DType = "float32") -> Any:
+@op("_ones", precision="float32")
+def _ones(*, shape: Shape | None = (), ctx: Device = "", dtype: DType = "float32") -> Any:
     """Ones."""
     return jnp.ones(require_shape("_ones", shape), dtype)
 
 
-@op("_full", precision="float32", inert=CONTEXT)
-def _full(*, shape: Shape | None = None, dtype: DType = "float32", value: float) -> Any:
+@op("_full", precision="float32")
+def _full(
+    *, shape: Shape | None = None, ctx: Device = "", dtype: DType = "float32", value: float
+) -> Any:
     """One ``value`` everywhere."""
     number = int(value) if is_whole(jnp.dtype(dtype)) and dtype != "bool" else value
     return jnp.full(require_shape("_full", shape), number, dtype)
@@ -55,7 +57,7 @@ def _steps(count: int, dtype: Any, value: Callable[[Any], Any]) -> Any:
     return value(jnp.arange(count, dtype=jnp.float32 if narrow else dtype)).astype(dtype)
 
 
-@op("_arange", precision="float32", inert=CONTEXT)
+@op("_arange", precision="float32")
 def _arange(
     *,
     start: float,
@@ -63,6 +65,7 @@ def _arange(
     step: float = 1.0,
     repeat: int = 1,
     infer_range: bool = False,
+    ctx: Device = "",
     dtype: DType = "float32",
 ) -> Any:
     """Numbers from ``start`` up to ``stop`` by ``step``, each ``repeat`` times.
@@ -89,9 +92,15 @@ def _arange(
     return jnp.repeat(numbers, repeat) if repeat > 1 else numbers
 
 
-@op("_linspace", precision="float32", inert=CONTEXT)
+@op("_linspace", precision="float32")
 def _linspace(
-    *, start: float, stop: float, num: int, endpoint: bool = True, dtype: DType = "float32"
+    *,
+    start: float,
+    stop: float,
+    num: int,
+    endpoint: bool = True,
+    ctx: Device = "",
+    dtype: DType = "float32",
 ) -> Any:
     """``num`` evenly spaced numbers from ``start`` to ``stop``, that one left out at will.
 
@@ -106,8 +115,8 @@ def _linspace(
     return convert(_steps(num, working, lambda i: start + i * by), kind)
 
 
-@op("_eye", precision="float32", inert=CONTEXT)
-def _eye(*, N: int, M: int = 0, k: int = 0, dtype: DType = "float32") -> Any:
+@op("_eye", precision="float32")
+def _eye(*, N: int, M: int = 0, k: int = 0, ctx: Device = "", dtype: DType = "float32") -> Any:
     """A matrix with ones on its ``k``-th diagonal.
 
     Shapes:

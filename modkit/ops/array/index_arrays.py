@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.ops.array.creation import Device
 from modkit.ops.array.indexing import whole
 from modkit.ops.dtype_inference import int64_result
 from modkit.ops.elementwise.arithmetic import is_whole
@@ -101,13 +102,14 @@ def index_array(data: jax.Array, *, axes: Axes | None = None) -> jax.Array:
     return jnp.stack(rows, axis=-1) if rows else jnp.zeros((*data.shape, 0), _long())
 
 
-@op("_contrib_arange_like", precision="float32", inert={"ctx": (str, "", "axis")})
+@op("_contrib_arange_like", precision="float32")
 def arange_like(
     data: jax.Array,
     *,
     start: float = 0.0,
     step: float = 1.0,
     repeat: int = 1,
+    ctx: Device = "",
     axis: int | None = None,
 ) -> jax.Array:
     """Evenly spaced numbers, as many as an array has elements.
@@ -117,6 +119,7 @@ def arange_like(
         start: the first number; cut off for whole numbers, as ``step``.
         step: from one to the next.
         repeat: how often each comes.
+        ctx: no effect.
         axis: count along this axis alone.
 
     Shapes:

@@ -14,7 +14,7 @@ from jax import lax
 
 from modkit.errors import ShapeError
 from modkit.ops.nn.convolution import Geometry, add_bias, check_groups
-from modkit.ops.parameters import Attrs, Shape, Size
+from modkit.ops.parameters import Attrs, Inert, Shape, Size
 from modkit.ops.registry import op
 
 _Layout = Literal["NCW", "NCHW", "NCDHW"] | None
@@ -114,7 +114,25 @@ def _sampled(
     return total
 
 
-def _convolve(operator: str, arrays: Mapping[str, jax.Array | None], attrs: Attrs) -> jax.Array:
+@dataclass(frozen=True, kw_only=True)
+class _Settings:
+    """Parameters of both operators."""
+
+    kernel: Shape
+    stride: Shape = ()
+    dilate: Shape = ()
+    pad: Shape = ()
+    num_filter: Size
+    num_group: Size = 1
+    num_deformable_group: Size = 1
+    workspace: Inert[int] = 1024
+    no_bias: bool = False
+
+
+def _convolve(
+    operator: str, arrays: Mapping[str, jax.Array | None], layout: _Layout, settings: _Settings
+) -> jax.Array:
+    attrs = {**vars(settings), "layout": layout}
     data, offset, weight, mask = (arrays[n] for n in ("data", "offset", "weight", "mask"))
     if data is None or offset is None or weight is None:
         raise ShapeError(f"{operator}: expected data, offset and weight")
@@ -141,21 +159,6 @@ def _convolve(operator: str, arrays: Mapping[str, jax.Array | None], attrs: Attr
     return add_bias(out, arrays["bias"], "NCHW")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Settings:
-    """Parameters of both operators."""
-
-    kernel: Shape
-    stride: Shape = ()
-    dilate: Shape = ()
-    pad: Shape = ()
-    num_filter: Size
-    num_group: Size = 1
-    num_deformable_group: Size = 1
-    no_bias: bool = False
-    layout: _Layout = None
-
-
 @op(
     "_contrib_DeformableConvolution",
     precision="float32",
@@ -163,7 +166,6 @@ class _Settings:
     like=_Settings,
     params=_params,
     when={"bias": lambda attrs: not attrs["no_bias"]},
-    inert={"workspace": (int, 1024, "no_bias")},
     hint="deformableconvolution",
 )
 def deformable_convolution(  # noqa: D417 - the settings
@@ -171,6 +173,8 @@ def deformable_convolution(  # noqa: D417 - the settings
     offset: jax.Array,
     weight: jax.Array,
     bias: jax.Array | None = None,
+    *,
+    layout: _Layout = None,
     **given: Any,
 ) -> jax.Array:
     """Convolution whose kernel taps are moved by ``offset`` (Dai et al., 2017).
@@ -198,7 +202,7 @@ def deformable_convolution(  # noqa: D417 - the settings
         ShapeError: an array has another shape, or groups do not divide the channels.
     """
     arrays = {"data": data, "offset": offset, "weight": weight, "bias": bias, "mask": None}
-    return _convolve("_contrib_DeformableConvolution", arrays, vars(_Settings(**given)))
+    return _convolve("_contrib_DeformableConvolution", arrays, layout, _Settings(**given))
 
 
 @op(
@@ -208,7 +212,6 @@ def deformable_convolution(  # noqa: D417 - the settings
     like=_Settings,
     params=_modulated_params,
     when={"bias": lambda attrs: not attrs["no_bias"]},
-    inert={"workspace": (int, 1024, "no_bias"), "im2col_step": (int, 64, "layout")},
     hint="modulateddeformableconvolution",
 )
 def modulated_deformable_convolution(  # noqa: D417 - the settings
@@ -217,6 +220,9 @@ def modulated_deformable_convolution(  # noqa: D417 - the settings
     mask: jax.Array,
     weight: jax.Array,
     bias: jax.Array | None = None,
+    *,
+    im2col_step: Inert[int] = 64,
+    layout: _Layout = None,
     **given: Any,
 ) -> jax.Array:
     """`deformable_convolution` whose taps are multiplied by ``mask`` (Zhu et al., 2019).
@@ -241,4 +247,4 @@ def modulated_deformable_convolution(  # noqa: D417 - the settings
         ShapeError: an array has another shape, or groups do not divide the channels.
     """
     arrays = {"data": data, "offset": offset, "weight": weight, "bias": bias, "mask": mask}
-    return _convolve("_contrib_ModulatedDeformableConvolution", arrays, vars(_Settings(**given)))
+    return _convolve("_contrib_ModulatedDeformableConvolution", arrays, layout, _Settings(**given))

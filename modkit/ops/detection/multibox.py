@@ -17,6 +17,7 @@ from modkit.interpreter.tracing import platform_dependent
 from modkit.ops import loops
 from modkit.ops.detection.greedy_nms import area_of, best, first_of, iou_of_sides, nms
 from modkit.ops.floating import require_floating
+from modkit.ops.parameters import Inert
 from modkit.ops.registry import op
 
 _Numbers = tuple[float, ...]
@@ -163,7 +164,6 @@ def _hardest(
     precision="float32",
     costly=True,
     outputs=("loc_target", "loc_mask", "cls_target"),
-    inert={"minimum_negative_samples": (int, 0, "variances")},
     hint="multiboxtarget",
 )
 def multi_box_target(
@@ -175,13 +175,13 @@ def multi_box_target(
     ignore_label: float = -1.0,
     negative_mining_ratio: float = -1.0,
     negative_mining_thresh: float = 0.5,
+    minimum_negative_samples: Inert[int] = 0,
     variances: _Numbers = _VARIANCES,
 ) -> Any:
     """The training targets of a single-shot detector for each anchor. No gradient.
 
     Every object gets the anchor that overlaps it best; every other anchor goes to the object that
-    it overlaps best, if by more than ``overlap_threshold``. MXNet 1.9.1 takes
-    ``minimum_negative_samples`` and does not use it, and so it is here.
+    it overlaps best, if by more than ``overlap_threshold``.
 
     Args:
         anchor: corners.
@@ -192,6 +192,7 @@ def multi_box_target(
         negative_mining_ratio: background anchors for each object anchor, those that look least
             like background; -1 for all.
         negative_mining_thresh: a background anchor must overlap all objects by less.
+        minimum_negative_samples: no effect.
         variances: divisors of the target's centre and of the logarithm of its sides.
 
     Shapes:
@@ -272,7 +273,6 @@ def _decoded(location: jax.Array, boxes: jax.Array, variances: _Numbers, clip: b
     "_contrib_MultiBoxDetection",
     precision="float32",
     costly=True,
-    inert={"background_id": (int, 0, "nms_threshold")},
     hint="multiboxdetection",
 )
 def multi_box_detection(
@@ -282,6 +282,7 @@ def multi_box_detection(
     *,
     clip: bool = True,
     threshold: float = 0.01,
+    background_id: Inert[int] = 0,
     nms_threshold: float = 0.5,
     force_suppress: bool = False,
     variances: _Numbers = _VARIANCES,
@@ -291,8 +292,7 @@ def multi_box_detection(
 
     Anchors whose best class is likely enough, the likeliest first; those that overlap a likelier
     one of their class by ``nms_threshold`` or more get class -1. Behind the first ``nms_topk`` rows
-    stand, with class -1, the anchors that would be there without sorting. The background is class
-    0, as in MXNet 1.9.1, whatever ``background_id``.
+    stand, with class -1, the anchors that would be there without sorting.
 
     Args:
         cls_prob: class probabilities, class 0 the background.
@@ -300,6 +300,7 @@ def multi_box_detection(
         anchor: corners.
         clip: cut boxes at the image's border.
         threshold: least probability.
+        background_id: no effect.
         nms_threshold: overlap that removes a box; no sorting or removal outside (0, 1].
         force_suppress: boxes of different classes compete, too.
         variances: factors of shifts and growths.

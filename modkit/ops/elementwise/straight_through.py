@@ -9,6 +9,7 @@ import jax
 from modkit.interpreter.reverse import CustomJvp
 from modkit.ops.elementwise.arithmetic import is_whole
 from modkit.ops.elementwise.unary import sign
+from modkit.ops.parameters import Inert
 from modkit.ops.registry import op, unary
 
 
@@ -55,8 +56,7 @@ unary(
     "_contrib_gradientmultiplier",
     precision="float32",
     same_shape=True,
-    inert={"is_int": (bool, True)},
 )
-def gradientmultiplier(data: Any, *, scalar: float = 1.0) -> Any:
+def gradientmultiplier(data: Any, *, scalar: float = 1.0, is_int: Inert[bool] = True) -> Any:
     """``data`` itself, with ``scalar`` times its gradient; a negative one reverses it."""
     return data if is_whole(data.dtype) else _straight(data, data * scalar)

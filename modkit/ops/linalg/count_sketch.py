@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from modkit.errors import ShapeError
-from modkit.ops.parameters import Attrs, Size
+from modkit.ops.parameters import Attrs, Inert, Size
 from modkit.ops.partial_shapes import Rule, Sizes, merge
 from modkit.ops.registry import op
 
@@ -33,9 +33,10 @@ def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
     "_contrib_count_sketch",
     precision="float32",
     partial=_partial,
-    inert={"processing_batch_size": (int, 32)},
 )
-def count_sketch(data: Any, h: Any, s: Any, *, out_dim: Size) -> Any:
+def count_sketch(
+    data: Any, h: Any, s: Any, *, out_dim: Size, processing_batch_size: Inert[int] = 32
+) -> Any:
     """The count sketch ``y_j = Σ_{i: h_i = j} s_i x_i`` (Charikar, Chen and Farach-Colton, 2002).
 
     Args:
@@ -43,6 +44,7 @@ def count_sketch(data: Any, h: Any, s: Any, *, out_dim: Size) -> Any:
         h: the output feature of each feature, in [0, out_dim).
         s: its sign, 1 or -1. Neither ``h`` nor ``s`` has a gradient.
         out_dim: the number of output features.
+        processing_batch_size: no effect.
 
     Shapes:
         data: (N, d) or (N, C, H, d).

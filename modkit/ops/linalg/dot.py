@@ -5,20 +5,18 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
 
 from modkit.errors import ShapeError
-from modkit.ops.parameters import Attrs
+from modkit.ops.parameters import Attrs, Inert
 from modkit.ops.partial_shapes import Rule, Sizes, link, opened
 from modkit.ops.registry import op
 
-_Storage = Literal["csr", "default", "row_sparse"]
-
-# A wish for the storage of the result, which concerns eager calls: see `modkit.ops.stype`.
-_FORWARD_STYPE: dict[str, tuple[Any, Any]] = {"forward_stype": (_Storage | None, None)}
+_Wish = Literal["csr", "default", "row_sparse"] | None
+"""A wish for the storage of the result, which concerns eager calls."""
 
 
 def _dot_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
@@ -45,10 +43,14 @@ def _dot_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> R
     costly=True,
     aliases=("_sparse_dot",),
     partial=_dot_partial,
-    inert=_FORWARD_STYPE,
 )
 def dot(
-    lhs: jax.Array, rhs: jax.Array, *, transpose_a: bool = False, transpose_b: bool = False
+    lhs: jax.Array,
+    rhs: jax.Array,
+    *,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    forward_stype: Inert[_Wish] = None,
 ) -> jax.Array:
     """Sum of products over the last axis of ``lhs`` and the first of ``rhs``.
 
@@ -104,10 +106,14 @@ def _batch_dot_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs
     precision=("lhs", "rhs"),
     costly=True,
     partial=_batch_dot_partial,
-    inert=_FORWARD_STYPE,
 )
 def batch_dot(
-    lhs: jax.Array, rhs: jax.Array, *, transpose_a: bool = False, transpose_b: bool = False
+    lhs: jax.Array,
+    rhs: jax.Array,
+    *,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    forward_stype: Inert[_Wish] = None,
 ) -> jax.Array:
     """Matrix products, one for each index of the leading axes.
 

@@ -13,11 +13,11 @@ from jax import lax
 
 from modkit.errors import ShapeError
 from modkit.ops.floating import accumulator, require_floating
-from modkit.ops.parameters import Attrs
+from modkit.ops.parameters import Attrs, Inert
 from modkit.ops.partial_shapes import Rule, Sizes, link, merge
 from modkit.ops.registry import op
 
-_INERT = {"compute_size": (int, 128)}
+Batch = Inert[int]
 """The number of rows that MXNet transforms at a time."""
 
 
@@ -50,8 +50,8 @@ def _half(size: int) -> int:
     return size // 2
 
 
-@op("_contrib_fft", precision="float32", inert=_INERT, partial=_rule(lambda n: 2 * n, _half))
-def fft(data: Any) -> Any:
+@op("_contrib_fft", precision="float32", partial=_rule(lambda n: 2 * n, _half))
+def fft(data: Any, *, compute_size: Batch = 128) -> Any:
     """The discrete Fourier transform ``y_k = Σ_n x_n exp(-2πi kn/d)`` of real rows.
 
     Shapes:
@@ -66,8 +66,8 @@ def fft(data: Any) -> Any:
     return parts.reshape(*data.shape[:-1], 2 * data.shape[-1]).astype(data.dtype)
 
 
-@op("_contrib_ifft", precision="float32", inert=_INERT, partial=_rule(_half, lambda n: 2 * n))
-def ifft(data: Any) -> Any:
+@op("_contrib_ifft", precision="float32", partial=_rule(_half, lambda n: 2 * n))
+def ifft(data: Any, *, compute_size: Batch = 128) -> Any:
     """The real part of ``x_n = Σ_k y_k exp(2πi kn/d)``, without the factor ``1/d``.
 
     ``ifft(fft(x)) = d·x``.

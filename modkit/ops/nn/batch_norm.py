@@ -18,7 +18,7 @@ from modkit.interpreter.reverse import CustomVjp
 from modkit.ops.elementwise.arithmetic import is_whole
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.nn.layout import with_channels_last
-from modkit.ops.parameters import Attrs, Shape
+from modkit.ops.parameters import Attrs, Inert, Shape
 from modkit.ops.registry import op
 
 REPLICAS, WORKERS = "replica", "workers"
@@ -26,7 +26,6 @@ REPLICAS, WORKERS = "replica", "workers"
 
 _AUX = ("moving_mean", "moving_var")
 _INPUTS = ("data", "gamma", "beta", *_AUX)
-_CALIBRATION = {"min_calib_range": (float | None, None), "max_calib_range": (float | None, None)}
 
 
 def _params(data: Shape, *, axis: int = 1, **_: Any) -> Mapping[str, Shape]:
@@ -196,7 +195,6 @@ def _channels_last(_attrs: Attrs) -> Callable[..., Any]:
 @_schema(
     "BatchNorm",
     like=_Settings,
-    inert={"cudnn_off": (bool, False), **_CALIBRATION},
     channels_last=_channels_last,
 )
 def batch_norm(  # noqa: D417 - the settings
@@ -207,6 +205,9 @@ def batch_norm(  # noqa: D417 - the settings
     moving_var: jax.Array,
     *,
     axis: int = 1,
+    cudnn_off: Inert[bool] = False,
+    min_calib_range: Inert[float | None] = None,
+    max_calib_range: Inert[float | None] = None,
     **given: Any,
 ) -> Any:
     """Normalise each channel over batch and space, then scale and shift it.
@@ -228,6 +229,7 @@ def batch_norm(  # noqa: D417 - the settings
         use_global_stats: use the moving statistics in training too, and leave them.
         output_mean_var: show the mean and ``1 / sqrt(var + eps)`` as second and third output.
         axis: the channels.
+        cudnn_off, min_calib_range, max_calib_range: no effect.
 
     Shapes:
         data: (..., C, ...), C at ``axis``.
@@ -253,7 +255,6 @@ def batch_norm(  # noqa: D417 - the settings
     "_contrib_BatchNormWithReLU",
     hint="batchnormwithrelu",
     like=batch_norm,
-    inert={"cudnn_off": (bool, False), **_CALIBRATION},
 )
 def batch_norm_with_relu(**given: Any) -> Any:
     """`BatchNorm`, and ``max(y, 0)`` of its result.
@@ -293,7 +294,6 @@ def batch_norm_v1(
     like=_Settings,
     costly=True,
     hint="syncbatchnorm",
-    inert={"key": (str, "")},
 )
 def sync_batch_norm(  # noqa: D417 - the settings
     data: jax.Array,
@@ -303,6 +303,7 @@ def sync_batch_norm(  # noqa: D417 - the settings
     moving_var: jax.Array,
     *,
     ndev: int = 1,
+    key: Inert[str] = "",
     **given: Any,
 ) -> Any:
     """`BatchNorm` with the statistics of the batches of all replicas of all workers together.
@@ -315,6 +316,7 @@ def sync_batch_norm(  # noqa: D417 - the settings
         use_global_stats: use the moving statistics in training too.
         output_mean_var: show the mean and the variance as second and third output.
         ndev: with 1, each replica keeps to its own batch; otherwise all count, whatever it is.
+        key: no effect.
 
     Shapes:
         data: (N, C, ...).

@@ -11,16 +11,12 @@ from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.nn.layout import per_axis, resolve, spatial_axes
-from modkit.ops.parameters import Attrs, Shape, Size
+from modkit.ops.parameters import Attrs, Inert, Shape, Size
 from modkit.ops.registry import op
 
 Layout = Literal["NCW", "NCHW", "NCDHW", "NHWC", "NDHWC"] | None
 
-INERT = {
-    "workspace": (int, 1024, "no_bias"),
-    "cudnn_tune": (Literal["fastest", "limited_workspace", "off"] | None, None, "layout"),
-    "cudnn_off": (bool, False, "layout"),
-}
+Tuning = Literal["fastest", "limited_workspace", "off"] | None
 
 Pads = tuple[tuple[int, int], ...]
 
@@ -191,7 +187,10 @@ class ConvolutionSettings:
     pad: Shape = ()
     num_filter: Size
     num_group: Size = 1
+    workspace: Inert[int] = 1024
     no_bias: bool = False
+    cudnn_tune: Inert[Tuning] = None
+    cudnn_off: Inert[bool] = False
     layout: Layout = None
 
 
@@ -204,7 +203,6 @@ class ConvolutionSettings:
     aliases=("Convolution_v1",),
     params=_conv_params,
     when={"bias": lambda attrs: not attrs["no_bias"]},
-    inert=INERT,
 )
 def convolution(  # noqa: D417 - the settings
     data: jax.Array, weight: jax.Array, bias: jax.Array | None = None, **given: Any
@@ -224,6 +222,7 @@ def convolution(  # noqa: D417 - the settings
         num_filter: output channels.
         num_group: groups of channels that do not see each other.
         no_bias: leave the bias out.
+        workspace, cudnn_tune, cudnn_off: no effect.
         layout: axes of the data, default channels first (NCW, NCHW, NCDHW).
 
     Shapes:

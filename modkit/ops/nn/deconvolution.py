@@ -10,9 +10,9 @@ import jax.numpy as jnp
 from jax import lax
 
 from modkit.errors import ShapeError
-from modkit.ops.nn.convolution import INERT, Geometry, Layout, add_bias, check_groups, check_weight
+from modkit.ops.nn.convolution import Geometry, Layout, Tuning, add_bias, check_groups, check_weight
 from modkit.ops.nn.layout import per_axis, spatial_axes
-from modkit.ops.parameters import Attrs, Shape, Size
+from modkit.ops.parameters import Attrs, Inert, Shape, Size
 from modkit.ops.registry import op
 
 Deconvolve = Callable[[jax.Array, jax.Array, Geometry, Shape, int], jax.Array]
@@ -110,7 +110,6 @@ def deconvolution_by(
     slow_in_loops=True,
     params=_deconv_params,
     when={"bias": lambda attrs: not attrs["no_bias"]},
-    inert=INERT | {"workspace": (int, 512, "no_bias")},
 )
 def deconvolution(
     data: jax.Array,
@@ -125,7 +124,10 @@ def deconvolution(
     target_shape: Shape | None = (),
     num_filter: Size,
     num_group: Size = 1,
+    workspace: Inert[int] = 512,
     no_bias: bool = True,
+    cudnn_tune: Inert[Tuning] = None,
+    cudnn_off: Inert[bool] = False,
     layout: Layout = None,
 ) -> jax.Array:
     """Transposed convolution: what the gradient of a `convolution` in its data computes.
@@ -145,6 +147,9 @@ def deconvolution(
         num_filter: output channels.
         num_group: groups of channels that do not see each other.
         no_bias: leave the bias out.
+        workspace: no effect.
+        cudnn_tune: no effect.
+        cudnn_off: no effect.
         layout: axes of the data, default channels first (NCW, NCHW, NCDHW).
 
     Shapes:

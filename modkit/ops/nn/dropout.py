@@ -11,7 +11,7 @@ import numpy as np
 
 from modkit.errors import ParameterError
 from modkit.ops.floating import require_floating
-from modkit.ops.parameters import Axes, Fraction
+from modkit.ops.parameters import Axes, Fraction, Inert
 from modkit.ops.registry import op
 
 _RARE = 2.0**-8
@@ -50,13 +50,14 @@ def _mask(key: Any, fraction: float, shape: tuple[int, ...]) -> jax.Array:
     return (halves < round(fraction * (1 << 16))).reshape(shape)
 
 
-@op("Dropout", precision="through", same_shape=True, inert={"cudnn_off": (bool | None, False)})
+@op("Dropout", precision="through", same_shape=True)
 def dropout(
     data: jax.Array,
     *,
     p: Fraction = 0.5,
     mode: Literal["always", "training"] = "training",
     axes: Axes | None = (),
+    cudnn_off: Inert[bool | None] = False,
     key: Any,
     train: bool,
 ) -> jax.Array:
@@ -69,6 +70,7 @@ def dropout(
         p: the fraction to zero.
         mode: when to drop.
         axes: axes along which one decision holds for all elements.
+        cudnn_off: no effect.
         key: a JAX key.
         train: whether this is training.
 

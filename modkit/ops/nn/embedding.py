@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -10,7 +11,7 @@ import jax.numpy as jnp
 
 from modkit.errors import ShapeError
 from modkit.ops.array.indexing import within
-from modkit.ops.parameters import Attrs, DType, Size
+from modkit.ops.parameters import Attrs, DType, Inert, Size
 from modkit.ops.partial_shapes import Rule, Sizes, link, merge, opened
 from modkit.ops.registry import op
 
@@ -33,8 +34,24 @@ def _embedding_types(ins: Sequence[Any], attrs: Attrs) -> tuple[list[Any], list[
     return [ins[0], weight], [weight]
 
 
+_schema = functools.partial(
+    op,
+    precision="float32",  # its gradient is a sum of rows
+    params=lambda data, *, input_dim, output_dim, **_: {"weight": (input_dim, output_dim)},
+    partial=_embedding_partial,
+    dtypes=_embedding_types,
+)
+
+
+@_schema("Embedding", aliases=("_sparse_Embedding",))
 def embedding(
-    data: jax.Array, weight: jax.Array, *, input_dim: Size, output_dim: Size
+    data: jax.Array,
+    weight: jax.Array,
+    *,
+    input_dim: Size,
+    output_dim: Size,
+    dtype: Inert[DType] = "float32",  # inference alone reads it
+    sparse_grad: Inert[bool] = False,
 ) -> jax.Array:
     """Rows of ``weight``, looked up by number.
 
@@ -62,19 +79,14 @@ def embedding(
     return jnp.take(weight, within(data, input_dim, "clip"), axis=0, mode="clip")
 
 
-# Inference alone reads ``dtype``, for a weight without a known type.
-_UNREAD: Mapping[str, Any] = {"dtype": (DType, "float32")}
-
-for _name, _aliases, _unread in (
-    ("Embedding", ("_sparse_Embedding",), {**_UNREAD, "sparse_grad": (bool, False)}),
-    ("_contrib_SparseEmbedding", (), _UNREAD),
-):
-    op(
-        _name,
-        precision="float32",  # its gradient is a sum of rows
-        aliases=_aliases,
-        params=lambda data, *, input_dim, output_dim, **_: {"weight": (input_dim, output_dim)},
-        partial=_embedding_partial,
-        dtypes=_embedding_types,
-        inert=_unread,
-    )(embedding)
+@_schema("_contrib_SparseEmbedding")
+def sparse_embedding(
+    data: jax.Array,
+    weight: jax.Array,
+    *,
+    input_dim: Size,
+    output_dim: Size,
+    dtype: Inert[DType] = "float32",
+) -> jax.Array:
+    """`Embedding` with ``sparse_grad``."""
+    return embedding(data, weight, input_dim=input_dim, output_dim=output_dim)

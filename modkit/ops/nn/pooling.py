@@ -13,7 +13,7 @@ from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.nn.layout import per_axis, resolve, spatial_axes
 from modkit.ops.nn.windows import PLAIN, WindowForm, Windows
-from modkit.ops.parameters import Attrs, Shape
+from modkit.ops.parameters import Attrs, Inert, Shape
 from modkit.ops.registry import op
 
 
@@ -112,6 +112,7 @@ class PoolingSettings:
     kernel: Shape = ()
     pool_type: Literal["max", "avg", "sum", "lp"] = "max"
     global_pool: bool = False
+    cudnn_off: Inert[bool] = False
     pooling_convention: Literal["valid", "full", "same"] = "valid"
     stride: Shape = ()
     pad: Shape = ()
@@ -131,7 +132,6 @@ def _channels_last(attrs: Attrs) -> Callable[..., Any] | None:
     "Pooling",
     precision="through",
     like=PoolingSettings,
-    inert={"cudnn_off": (bool, False, "pooling_convention")},
     channels_last=_channels_last,
 )
 def pooling(data: jax.Array, **given: Any) -> jax.Array:  # noqa: D417 - the settings
@@ -147,6 +147,7 @@ def pooling(data: jax.Array, **given: Any) -> jax.Array:  # noqa: D417 - the set
             the first of equal elements.
         global_pool: one window over all of space; ``kernel``, ``stride`` and ``pad`` are not used.
         pooling_convention: how sizes are rounded.
+        cudnn_off: no effect.
         stride: steps, default 1 each.
         pad: padded positions on both sides, default 0 each. They are never the largest.
         p_value: the power of ``lp``: 1, 2 or 3.

@@ -11,10 +11,8 @@ from jax import lax
 
 from modkit.errors import ShapeError
 from modkit.ops.floating import require_floating
-from modkit.ops.parameters import Shape
+from modkit.ops.parameters import Inert, Shape
 from modkit.ops.registry import op
-
-_CUDNN = {"cudnn_off": (bool | None, None)}
 
 
 def _affine_grid(matrices: jax.Array, size: Shape, operator: str, steps: Any) -> jax.Array:
@@ -111,13 +109,16 @@ def _check_samples(data: jax.Array, grid: jax.Array, operator: str) -> None:
         )
 
 
-@op("BilinearSampler", precision="float32", inert=_CUDNN)
-def bilinear_sampler(data: jax.Array, grid: jax.Array) -> jax.Array:
+@op("BilinearSampler", precision="float32")
+def bilinear_sampler(
+    data: jax.Array, grid: jax.Array, *, cudnn_off: Inert[bool | None] = None
+) -> jax.Array:
     """Sample images at the positions of a grid, with bilinear interpolation.
 
     Args:
         data: images.
         grid: positions, see `GridGenerator`; outside of [-1, 1] there are zeros.
+        cudnn_off: no effect.
 
     Shapes:
         data: (N, C, H, W).
@@ -132,7 +133,7 @@ def bilinear_sampler(data: jax.Array, grid: jax.Array) -> jax.Array:
     return sample(data, grid)
 
 
-@op("SpatialTransformer", precision="float32", inert=_CUDNN)
+@op("SpatialTransformer", precision="float32")
 def spatial_transformer(
     data: jax.Array,
     loc: jax.Array,
@@ -140,6 +141,7 @@ def spatial_transformer(
     target_shape: Shape = (0, 0),
     transform_type: Literal["affine"],
     sampler_type: Literal["bilinear"],
+    cudnn_off: Inert[bool | None] = None,
 ) -> jax.Array:
     """Sample each image on a regular grid that its affine matrix moves.
 
@@ -149,6 +151,7 @@ def spatial_transformer(
         target_shape: (height, width) of the result.
         transform_type: ``affine``.
         sampler_type: ``bilinear``.
+        cudnn_off: no effect.
 
     Shapes:
         data: (N, C, H, W).

@@ -12,7 +12,7 @@ from modkit.errors import ShapeError
 from modkit.ops.nn.bilinear_resize import check_images
 from modkit.ops.nn.convolution import Geometry
 from modkit.ops.nn.deconvolution import Deconvolve, deconvolve
-from modkit.ops.parameters import Attrs, Shape, Size
+from modkit.ops.parameters import Attrs, Inert, Shape, Size
 from modkit.ops.registry import op
 
 
@@ -38,7 +38,6 @@ def _upsampling_names(attrs: Attrs) -> list[str]:
     variadic="num_args",
     names=_upsampling_names,
     params=_upsampling_params,
-    inert={"workspace": (int, 512), "num_args": (int, 1)},
 )
 def upsampling(
     *args: jax.Array,
@@ -46,6 +45,8 @@ def upsampling(
     num_filter: int = 0,
     sample_type: Literal["nearest", "bilinear"],
     multi_input_mode: Literal["concat", "sum"] = "concat",
+    workspace: Inert[int] = 512,
+    num_args: Inert[int] = 1,
 ) -> jax.Array:
     """Make images larger.
 
@@ -58,6 +59,8 @@ def upsampling(
             weight the initializer ``Bilinear`` makes an interpolation.
         multi_input_mode: whether several images are put one behind another in their channels, or
             summed.
+        workspace: no effect.
+        num_args: no effect.
 
     Shapes:
         args: (N, C, H, W) each; the weight (num_filter, 1, k, k) with k = 2 scale - scale % 2.

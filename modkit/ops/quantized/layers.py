@@ -12,7 +12,7 @@ from modkit.errors import ParameterError
 from modkit.ops.array.reshape import flatten
 from modkit.ops.dtype_inference import Inferred
 from modkit.ops.nn.pooling import PoolingSettings, pool
-from modkit.ops.parameters import Attrs, DType, Shape, Size
+from modkit.ops.parameters import Attrs, DType, Inert, Shape, Size
 from modkit.ops.quantized.levels import (
     EIGHT_BITS,
     HALF,
@@ -40,7 +40,6 @@ def _range_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
     like=PoolingSettings,
     params=_range_params,
     dtypes=_same_type,
-    inert={"cudnn_off": (bool, False, "pooling_convention")},
 )
 def quantized_pooling(  # noqa: D417 - the settings
     data: jax.Array, min_data: jax.Array, max_data: jax.Array, **given: Any
@@ -145,12 +144,6 @@ def _norm_params(data: Shape, *, axis: int, **attrs: Any) -> dict[str, Shape]:
     params=_norm_params,
     aux=("moving_mean", "moving_var"),
     dtypes=lambda ins, _attrs: with_ranges(ins, [ins[0]], "int8"),
-    inert={
-        "momentum": (float, 0.9, "fix_gamma"),
-        "use_global_stats": (bool, False, "axis"),
-        "output_mean_var": (bool, False, "axis"),
-        "cudnn_off": (bool, False, "min_calib_range"),
-    },
 )
 def quantized_batch_norm(
     data: jax.Array,
@@ -162,15 +155,16 @@ def quantized_batch_norm(
     max_data: jax.Array,
     *,
     eps: float = 1e-3,
+    momentum: Inert[float] = 0.9,
     fix_gamma: bool = True,
+    use_global_stats: Inert[bool] = False,
+    output_mean_var: Inert[bool] = False,
     axis: int = 1,
+    cudnn_off: Inert[bool] = False,
     min_calib_range: float | None = None,
     max_calib_range: float | None = None,
 ) -> tuple[Quantized, dict[str, jax.Array]]:
     """Batch normalization of levels by the moving statistics, as levels of int8.
-
-    ``momentum``, ``use_global_stats`` and ``output_mean_var`` are taken and, in inference, say
-    nothing.
 
     Args:
         data: levels, int8 or uint8.
@@ -183,6 +177,10 @@ def quantized_batch_norm(
         eps: added to the variance.
         fix_gamma: gamma counts as 1.
         axis: of the channels.
+        momentum: no effect in inference.
+        use_global_stats: no effect in inference.
+        output_mean_var: no effect in inference.
+        cudnn_off: no effect in inference.
         min_calib_range: lower end of the result's range.
         max_calib_range: its upper end.
 
@@ -223,7 +221,6 @@ def _embedding_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
     "quantized_embedding",
     params=_embedding_params,
     dtypes=lambda ins, _attrs: with_ranges(ins, [ins[0], "int8"], "int8"),
-    inert={"dtype": (DType, "float32"), "sparse_grad": (bool, False)},
 )
 def quantized_embedding(
     data: jax.Array,
@@ -233,10 +230,10 @@ def quantized_embedding(
     *,
     input_dim: Size,
     output_dim: Size,
+    dtype: Inert[DType] = "float32",
+    sparse_grad: Inert[bool] = False,
 ) -> Quantized:
     """Rows of a table of levels, with the table's range. Indices are clipped to the table.
-
-    ``dtype`` and ``sparse_grad`` are taken and, in inference, say nothing.
 
     Args:
         data: indices of rows.
@@ -245,6 +242,8 @@ def quantized_embedding(
         max_weight: its upper end.
         input_dim: rows of the table.
         output_dim: columns of the table.
+        dtype: no effect in inference.
+        sparse_grad: no effect in inference.
 
     Shapes:
         data: any.

@@ -12,7 +12,6 @@ import jax.numpy as jnp
 from modkit.errors import NotSupportedError, ShapeError
 from modkit.ops.dtype_inference import Inferred
 from modkit.ops.nn.convolution import (
-    INERT,
     ConvolutionSettings,
     Geometry,
     by_xla,
@@ -120,7 +119,6 @@ def _conv_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
     params=_conv_params,
     when=_WITH_BIAS,
     dtypes=_types,
-    inert=INERT,
 )
 def quantized_conv(  # noqa: D417 - ends of ranges are on one line, and the settings
     data: jax.Array,

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.array.creation import CONTEXT, require_shape
+from modkit.ops.array.creation import Device, require_shape
 from modkit.ops.elementwise.arithmetic import convert
 from modkit.ops.floating import require_floating
 from modkit.ops.loops import while_loop
@@ -31,7 +31,8 @@ def _sample_types(ins: Sequence[str | None], attrs: Attrs) -> Any:
 
 def _register(dist: Distribution) -> None:
     numbers = {n: (int if isinstance(d, int) else Traced, d) for n, d in dist.params.items()}
-    spec: dict[str, tuple[Any, Any]] = {"shape": (Shape | None, None), "dtype": (FloatType, None)}
+    kind = {"dtype": (FloatType, None)}
+    place = {"shape": (Shape | None, None), "ctx": (Device, "")}
 
     def by_number(*, key: Any, shape: Shape | None, dtype: str | None, **given: Any) -> Any:
         dist.check(*given.values())
@@ -67,16 +68,18 @@ def _register(dist: Distribution) -> None:
         name,
         precision="float32",
         aliases=public,
-        inert=CONTEXT,
         dtypes=_sample_types,
         check_values=check,
-    )(with_schema(by_number, name, doc + "``shape``.", (), {**numbers, **spec}, takes_key=True))
+    )(
+        with_schema(
+            by_number, name, doc + "``shape``.", (), {**numbers, **place, **kind}, takes_key=True
+        )
+    )
     op(f"{name}_like", precision="float32", same_shape=True, check_values=check)(
         with_schema(
             like, f"{name}_like", doc + "that of ``data``.", ("data",), numbers, takes_key=True
         )
     )
-    spec["shape"] = (Shape, ())
     name = f"_sample_{dist.name}"
     text = doc + "that of the parameters, followed by ``shape``."
 
@@ -85,7 +88,9 @@ def _register(dist: Distribution) -> None:
 
     public = (f"sample_{dist.name}",)
     op(name, precision="float32", aliases=public, params=params, dtypes=_sample_types)(
-        with_schema(by_tensor, name, text, dist.tensors, spec, takes_key=True)
+        with_schema(
+            by_tensor, name, text, dist.tensors, {"shape": (Shape, ()), **kind}, takes_key=True
+        )
     )
 
 
@@ -107,7 +112,6 @@ def check_randint(low: int, high: int) -> None:
     "_random_randint",
     precision="float32",
     aliases=("random_randint",),
-    inert=CONTEXT,
     dtypes=lambda ins, attrs: (list(ins), [attrs["dtype"] or "int32"]),
     check_values=lambda arrays, attrs: check_randint(attrs["low"], attrs["high"]),
 )
@@ -117,6 +121,7 @@ def _random_randint(
     low: int,
     high: int,
     shape: Shape | None = None,
+    ctx: Device = "",
     dtype: Literal["int32", "int64"] | None = None,
 ) -> Any:
     """Uniformly distributed whole numbers from ``low`` up to, not including, ``high``.

@@ -24,9 +24,9 @@ def _ftml(*arrays: Any, clip_grad: Any, **numbers: Any) -> Any:
 
 one_weight(
     "adam_update", formulas.adam, ("mean", "var"),
-    {**LR, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, **COMMON},
+    {**LR, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, **COMMON, "lazy_update": True},
     "``w ← w − lr·m / (√v + ε)``; the caller corrects ``lr`` for the bias.",
-    aliases=("_sparse_adam_update",), inert={"lazy_update": (bool, True)},
+    aliases=("_sparse_adam_update",),
 )  # fmt: skip
 one_weight(
     "rmsprop_update", formulas.rmsprop, ("n",), {**LR, "gamma1": 0.95, **_RMSPROP},

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from modkit.errors import ParameterError
 from modkit.ops.entry import numbered
-from modkit.ops.parameters import REQUIRED, Attrs, Traced, TracedInt, TracedInts, TracedTuple
+from modkit.ops.parameters import REQUIRED, Attrs, Inert, Traced, TracedInt, TracedInts, TracedTuple
 from modkit.ops.partial_shapes import Rule, Sizes, common, complete, merge
 from modkit.ops.registry import Declared, op
 from modkit.ops.schema import with_schema
@@ -24,7 +24,8 @@ Numbers = Mapping[str, Any]
 
 LR = {"lr": REQUIRED}
 COMMON = {"wd": 0.0, "rescale_grad": 1.0, "clip_gradient": -1.0}
-STEPS = {"t": TracedInt, "step_count": TracedInts}
+KINDS = {"t": TracedInt, "step_count": TracedInts, "lazy_update": Inert[bool]}
+"""Kinds of parameters that are no plain flags or numbers."""
 
 
 def declare(
@@ -43,7 +44,7 @@ def declare(
 
 def _typed(numbers: Numbers, kinds: Attrs) -> dict[str, tuple[Any, Any]]:
     """Annotation and default of each parameter: of these kinds, else a flag or a number."""
-    kinds = {**kinds, **STEPS}
+    kinds = {**kinds, **KINDS}
     return {
         n: (kinds.get(n, bool if isinstance(d, bool) else Traced), d) for n, d in numbers.items()
     }

@@ -10,18 +10,18 @@ from modkit.ops.parameters import REQUIRED
 from modkit.ops.update import formulas
 from modkit.ops.update.schema import COMMON, LR, Several, one_weight
 
-_LAZY = {"lazy_update": (bool, True)}
+_LAZY = {"lazy_update": True}
 _MOMENTUM = {**LR, "momentum": 0.0, **COMMON}
 
 one_weight(
-    "sgd_update", formulas.sgd, (), {**LR, **COMMON},
+    "sgd_update", formulas.sgd, (), {**LR, **COMMON, **_LAZY},
     "``w ← w − lr·(clip(rescale·g) + wd·w)``.",
-    mixed="mp_sgd_update", aliases=("_sparse_sgd_update",), inert=_LAZY,
+    mixed="mp_sgd_update", aliases=("_sparse_sgd_update",),
 )  # fmt: skip
 one_weight(
-    "sgd_mom_update", formulas.sgd_mom, ("mom",), _MOMENTUM,
+    "sgd_mom_update", formulas.sgd_mom, ("mom",), {**_MOMENTUM, **_LAZY},
     "``v ← μ·v − lr·(clip(rescale·g) + wd·w)``, ``w ← w + v``.",
-    mixed="mp_sgd_mom_update", aliases=("_sparse_sgd_mom_update",), inert=_LAZY,
+    mixed="mp_sgd_mom_update", aliases=("_sparse_sgd_mom_update",),
 )  # fmt: skip
 one_weight(
     "nag_mom_update", formulas.nag_mom, ("mom",), _MOMENTUM,
