@@ -85,8 +85,6 @@ from modkit.ops.frontend import FLUENT, bind_call, named_after
 from modkit.ops.methods import Methods
 from modkit.ops.parameters import Traced
 from modkit.ops.registry import OPS, get_op
-from modkit.ops.sparse_values import picks_rows
-from modkit.ops.stype import result as result_stype
 from modkit.signals import DeferredSignals
 from modkit.util import is_np_shape
 
@@ -96,8 +94,6 @@ _DTYPE_NP_TO_MX = {kind: number for number, kind in _DTYPE_MX_TO_NP.items()}
 
 _NUMBER = (bool, int, float, np.number, np.bool_)
 _FROM_DENSE: dict[str, Callable[[NDArray], NDArray]] = {}
-_SPARSE_RESULTS = frozenset(("dot", "cast_storage", "Embedding", "_contrib_SparseEmbedding"))
-"""Operators of dense arrays whose result or gradient can be sparse."""
 
 
 def from_dense(stype: str) -> Callable[[Callable[[NDArray], Any]], Callable[[NDArray], Any]]:
@@ -1007,11 +1003,10 @@ def _spelled(kind: type, value: Any) -> tuple[Any, Any] | None:
 
 def _may_be_sparse(op: Op, attrs: Mapping[str, Any]) -> bool:
     """Whether dense arrays can have a sparse result or gradient."""
-    if op.name not in _SPARSE_RESULTS:
+    if not op.storage.from_dense:
         return False
-    return (
-        picks_rows(op, attrs) or result_stype(op, ("default",) * len(op.inputs), attrs) != "default"
-    )
+    stypes = ("default",) * len(op.inputs)
+    return op.storage.picks_rows(attrs) or op.storage.result(stypes, attrs) != "default"
 
 
 class _Place(int):
@@ -1061,10 +1056,17 @@ def _site(key: tuple[Any, ...]) -> _Site:
 
 def _apply(op: Op, inputs: Sequence[NDArray], attrs: Mapping[str, Any], out: Any, ctx: Any) -> Any:
     """Run an operator with parsed parameters."""
-    if op.name in _SPARSE_RESULTS or [x for x in inputs if x.stype != "default"]:
+    if op.storage.from_dense or [x for x in inputs if x.stype != "default"]:
         done = NDArray._call_sparse(op, inputs, attrs, out, ctx)
         if done is not NotImplemented:
             return done
+    return apply_dense(op, inputs, attrs, out, ctx)
+
+
+def apply_dense(
+    op: Op, inputs: Sequence[NDArray], attrs: Mapping[str, Any], out: Any, ctx: Any
+) -> Any:
+    """Run an operator with parsed parameters on dense arrays; its result is dense."""
     plan = CallPlan(op, attrs, [x._cell.aval for x in inputs], modes.training)
     return _run(plan, inputs, NO_NUMBERS, out, ctx)
 

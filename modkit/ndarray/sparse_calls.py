@@ -9,16 +9,15 @@ import numpy as np
 
 from modkit.ndarray import sparse_graphs as sparse_graphs
 from modkit.ndarray.invoke import check_count
-from modkit.ndarray.ndarray import NDArray, _apply, cast_recorded, new
+from modkit.ndarray.ndarray import NDArray, _apply, apply_dense, cast_recorded, new
 from modkit.ndarray.sparse_array import CSRNDArray, RowSparseNDArray
 from modkit.ndarray.sparse_dot import columns_dot, dot
-from modkit.ndarray.sparse_kernels import DENSE_RESULTS, KERNELS, host
+from modkit.ndarray.sparse_kernels import host, kernel_of
 from modkit.ndarray.sparse_updates import lazy_rows, write_rows
 from modkit.ndarray.tape import Host, Leaf, depends, put, tracked, uses_of
 from modkit.ndarray.tape_gradients import kept_value
 from modkit.ops.entry import Op
-from modkit.ops.sparse_values import picks_rows
-from modkit.ops.stype import CSR, DENSE, GRAPH_PARTS, ROW_UPDATES, result
+from modkit.ops.stype import CSR, DENSE
 
 
 def call_sparse(
@@ -32,12 +31,12 @@ def call_sparse(
     Raises:
         ParameterError: there are more inputs or fewer than the operator has.
     """
-    if op.name in ROW_UPDATES and out is inputs[0] and (rows := lazy_rows(op, inputs, attrs)):
+    if op.storage.kernel == "rows" and out is inputs[0] and (rows := lazy_rows(op, inputs, attrs)):
         write_rows(out, *rows)
         return out
     check_count(op, len(inputs), attrs)
     stypes = [x.stype for x in inputs]
-    wanted = result(op, stypes, attrs)
+    wanted = op.storage.result(stypes, attrs)
     made = _row_gradient(op, inputs, attrs) if tracked(inputs) else None
     if made is None and {wanted, *stypes} == {DENSE}:
         return NotImplemented
@@ -59,13 +58,12 @@ def _computed(
 ) -> Any:
     """The result in a storage type, by the operator's kernel or with dense arrays."""
     made = None
-    sparse_form = wanted != DENSE or op.name in DENSE_RESULTS
-    by_kernel = op.name in GRAPH_PARTS or op.name == "cast_storage" or not tracked(inputs)
-    if sparse_form and op.name in KERNELS and (by_kernel or wanted != DENSE):
-        made = KERNELS[op.name](op, inputs, attrs)
+    kernel = kernel_of(op)
+    by_kernel = op.storage.by_kernel or not tracked(inputs)
+    if kernel and (wanted != DENSE or (kernel.makes_dense and by_kernel)):
+        made = kernel.run(op, inputs, attrs)
     if made is None or not by_kernel:
-        plain = dict(attrs, forward_stype=None) if "forward_stype" in attrs else attrs
-        whole = _on_dense(op, inputs, plain, ctx)
+        whole = _on_dense(op, inputs, attrs, ctx)
         made = whole if made is None else cast_recorded(whole, made)
     if isinstance(made, list) or made.stype == wanted or (wanted == CSR and made.ndim != 2):
         return made
@@ -76,7 +74,7 @@ def _on_dense(op: Op, inputs: Sequence[NDArray], attrs: Mapping[str, Any], ctx: 
     """The result of dense copies; states that the operator has changed are written back."""
     dense = [x._as_dense() for x in inputs]
     before = [x._cell.host() for x in dense] if op.aux else []
-    made = _apply(op, dense, attrs, None, ctx)
+    made = apply_dense(op, dense, attrs, None, ctx)
     for own, copy, value in zip(inputs, dense, before, strict=False):
         if copy is not own and copy._cell.host() is not value:
             own._set(copy)
@@ -95,7 +93,7 @@ def _row_gradient(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> ND
         return None
     if op.name == "dot":
         return _recorded_dot(op, inputs[0], inputs[1], attrs)
-    if picks_rows(op, attrs):
+    if op.storage.picks_rows(attrs):
         return _recorded_embedding(op, inputs[0], inputs[1], attrs)
     return None
 
@@ -117,7 +115,9 @@ def _recorded_dot(op: Op, a: Any, b: Any, attrs: Mapping[str, Any]) -> NDArray |
     left, right = attrs["transpose_a"], attrs["transpose_b"]
     if a.stype != CSR or right:
         return None
-    made = _computed(op, [a, b.detach()], attrs, a._ctx, result(op, [a.stype, b.stype], attrs))
+    made = _computed(
+        op, [a, b.detach()], attrs, a._ctx, op.storage.result([a.stype, b.stype], attrs)
+    )
 
     def gradient(back: np.ndarray) -> RowSparseNDArray:
         if not left:

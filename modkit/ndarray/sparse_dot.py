@@ -17,7 +17,7 @@ from modkit.ops.entry import Op
 from modkit.ops.stype import CSR, DENSE, ROWS
 
 
-@kernel("dot")
+@kernel("dot", makes_dense=True)
 def dot(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Products with one csr matrix: dense, or the rows that are not all zero."""
     a, b = inputs

@@ -7,7 +7,7 @@ type that it computes, or ``None`` where it has no form for these inputs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,28 +19,37 @@ from modkit.ops.array.cast_storage import check_counted, check_edges
 from modkit.ops.array.reduce import reduced_axes
 from modkit.ops.array.slicing import slices_of
 from modkit.ops.entry import Op
-from modkit.ops.stype import ALIKE, CSR, DENSE, ON_VALUES, ROW_UPDATES, ROWS
+from modkit.ops.stype import CSR, DENSE, ROWS
 
 Kernel = Callable[[Op, Sequence[Any], Mapping[str, Any]], Any]
 
-KERNELS: dict[str, Kernel] = {}
-"""Kernels by the operators' names."""
 
-DENSE_RESULTS = frozenset({
-    "sum", "mean", "norm", "_square_sum", "dot", "_contrib_getnnz", "_contrib_edge_id",
-    *ROW_UPDATES,
-})  # fmt: skip
-"""Operators whose kernels make dense results too."""
+class _Entry(NamedTuple):
+    run: Kernel
+    makes_dense: bool
 
 
-def kernel(*names: str) -> Callable[[Kernel], Kernel]:
-    """Register the decorated function as the kernel of operators."""
+_KERNELS: dict[str, _Entry] = {}
+
+
+def kernel(*names: str, makes_dense: bool = False) -> Callable[[Kernel], Kernel]:
+    """Register the decorated function as a kernel.
+
+    Args:
+        names: of operators, or of the kernels that several share: see `Storage`.
+        makes_dense: it makes dense results too.
+    """
 
     def register(function: Kernel) -> Kernel:
-        KERNELS.update(dict.fromkeys(names, function))
+        _KERNELS.update(dict.fromkeys(names, _Entry(function, makes_dense)))
         return function
 
     return register
+
+
+def kernel_of(op: Op) -> _Entry | None:
+    """The kernel of an operator."""
+    return _KERNELS.get(op.storage.kernel or op.name)
 
 
 def host(array: NDArray) -> np.ndarray:
@@ -62,7 +71,7 @@ def dense(value: np.ndarray, like: NDArray) -> NDArray:
 # ── One array ───────────────────────────────────────────────────────────────────────────────
 
 
-@kernel("_contrib_quadratic", *ON_VALUES)
+@kernel("values", "_contrib_quadratic")
 def on_values(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """An operator that maps 0 to 0."""
     (x,) = inputs
@@ -85,7 +94,7 @@ def cast_storage(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any
     return x.tostype(attrs["stype"])
 
 
-@kernel("sum", "mean", "norm", "_square_sum")
+@kernel("sum", "mean", "norm", "_square_sum", makes_dense=True)
 def reduce(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Sums over axes."""
     (x,) = inputs
@@ -125,7 +134,7 @@ def _csr_sums(op: Op, x: CSRNDArray, axis: int, keepdims: bool) -> Any:
 # ── Two arrays and more ─────────────────────────────────────────────────────────────────────
 
 
-@kernel(*ALIKE, "elemwise_mul", "_scatter_elemwise_div")
+@kernel("pairs")
 def elementwise(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Two arrays at the places that either stores; with a dense one, at those of the other."""
     a, b = inputs
@@ -267,7 +276,7 @@ def retain(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     return x.retain(host(rows)) if x.stype == ROWS and rows.stype == DENSE else None
 
 
-@kernel("_contrib_getnnz")
+@kernel("_contrib_getnnz", makes_dense=True)
 def getnnz(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """The number of stored elements of a matrix, zeros among them too."""
     (x,) = inputs
@@ -281,7 +290,7 @@ def getnnz(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     return dense(np.bincount(x._places[1], minlength=x.shape[1]).astype(np.int64), x)
 
 
-@kernel("_contrib_edge_id")
+@kernel("_contrib_edge_id", makes_dense=True)
 def edge_id(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """The stored elements at pairs of row and column; -1 where none is."""
     x, u, v = inputs

@@ -14,7 +14,7 @@ from modkit.ndarray.sparse_array import RowSparseNDArray
 from modkit.ndarray.sparse_kernels import host, kernel
 from modkit.ndarray.tape import check_writable
 from modkit.ops.entry import Op
-from modkit.ops.stype import ROW_UPDATES, ROWS
+from modkit.ops.stype import ROWS
 
 
 def rows_at(array: Any, ids: np.ndarray) -> np.ndarray:
@@ -60,7 +60,7 @@ def lazy_rows(
     return ids, host(made)
 
 
-@kernel(*ROW_UPDATES)
+@kernel("rows", makes_dense=True)
 def lazy_update(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """The updated weight as a new array."""
     found = lazy_rows(op, inputs, attrs)

@@ -32,6 +32,7 @@ from modkit.ops.nn.batch_norm import REPLICAS, mapped_over
 from modkit.ops.parameters import Attrs, Shape
 from modkit.ops.partial_shapes import NONE_LEFT, Sizes
 from modkit.ops.registry import op
+from modkit.ops.stype import Storage
 
 Host = list[np.ndarray]
 Arrays = Sequence[Any]
@@ -155,8 +156,8 @@ class CustomOperator(Op):
         """See `Op.own`: a bridge with instances of its own."""
         return {**attrs, "bridge": attrs["bridge"].own(name, stypes)}
 
-    def storage(self, attrs: Attrs, stypes: Sequence[str]) -> Sequence[str]:
-        """See `Op.storage`: those that the user's operator infers."""
+    def output_stypes(self, attrs: Attrs, stypes: Sequence[str]) -> Sequence[str]:
+        """See `Op.output_stypes`: those that the user's operator infers."""
         return attrs["bridge"].storage(stypes)[1]
 
     def renew(self, attrs: Attrs) -> None:
@@ -373,6 +374,7 @@ def _dtypes(ins: Sequence[str | None], attrs: Attrs) -> Any:
     dtypes=_dtypes,
     gradient=lambda attrs: "added" if attrs["bridge"].need_top_grad else "loss",
     kind=CustomOperator,
+    storage=Storage(from_dense=True),
 )
 def custom(*, op_type: str) -> Any:
     """An operator written in Python: a `modkit.operator.CustomOp`.

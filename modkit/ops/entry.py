@@ -16,6 +16,7 @@ from modkit.ops.dtypes import WIDE
 from modkit.ops.parameters import Attrs, Shape
 from modkit.ops.partial_shapes import check_elements
 from modkit.ops.schema import Schema
+from modkit.ops.stype import DENSE, PLAIN, UNDEFINED, Storage
 
 Precision = Literal["through", "alike", "float32"] | tuple[str, ...]
 """The element types that an operator reads under a 16-bit compute type.
@@ -61,6 +62,7 @@ class Op(Schema):
         gradient: its kind of gradient, or ``attrs -> kind``; see `Gradient`.
         elementwise: an element of the output depends on the inputs' elements at the same position
             only, so that any order of axes gives the same result.
+        storage: storage types of its result and of gradients.
         channels_last: ``attrs -> function`` that takes and returns the same for arrays of 4 axes
             whose channels, MXNet's axis 1, come last, and is made for CPUs; or ``None``.
         costly: its results are kept for the backward pass where cheap ones are computed again.
@@ -86,6 +88,7 @@ class Op(Schema):
     dtypes: Callable[..., Any] | None = None
     gradient: Gradient | Callable[[Attrs], Gradient] = "derivative"
     elementwise: bool = False
+    storage: Storage = PLAIN
     channels_last: Callable[[Attrs], Callable[..., Any] | None] | None = None
     costly: bool = False
     slow_in_loops: bool = False
@@ -125,14 +128,14 @@ class Op(Schema):
         """
         return attrs
 
-    def storage(self, attrs: Attrs, stypes: Sequence[str]) -> Sequence[str] | None:
-        """Storage types of the outputs; ``None``: by the rules of `modkit.ops.stype`.
+    def output_stypes(self, attrs: Attrs, stypes: Sequence[str]) -> Sequence[str]:
+        """Storage types of the outputs, of which further ones are dense.
 
         Args:
             attrs: parsed attributes.
             stypes: storage types of the inputs; ``"undefined"`` where unknown.
         """
-        return None
+        return [self.storage.result([DENSE if s == UNDEFINED else s for s in stypes], attrs)]
 
     def renew(self, attrs: Attrs) -> None:
         """Set the state that `own` made to that of a new node."""
@@ -260,6 +263,7 @@ class OpFields(TypedDict, total=False):
     dtypes: Callable[..., Any] | None
     gradient: Gradient | Callable[[Attrs], Gradient]
     elementwise: bool
+    storage: Storage
     channels_last: Callable[[Attrs], Callable[..., Any] | None] | None
     costly: bool
     slow_in_loops: bool

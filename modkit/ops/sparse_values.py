@@ -20,7 +20,7 @@ from modkit.ops.array.indexing import within
 from modkit.ops.array.reduce import reduced_axes
 from modkit.ops.entry import Op
 from modkit.ops.parameters import Attrs
-from modkit.ops.stype import CSR, DENSE, ON_VALUES, ROWS, result
+from modkit.ops.stype import CSR, DENSE, ROWS
 
 
 @jax.tree_util.register_dataclass
@@ -217,13 +217,6 @@ def _padded(
     return made
 
 
-def picks_rows(op: Op, attrs: Attrs) -> bool:
-    """Whether the operator looks up rows of a weight whose gradient is to be row-sparse."""
-    return op.name == "_contrib_SparseEmbedding" or (
-        op.name == "Embedding" and bool(attrs["sparse_grad"])
-    )
-
-
 def is_sparse(value: Any) -> bool:
     """Whether a value is one of those above."""
     return isinstance(value, Csr | Rows)
@@ -250,7 +243,7 @@ def call(op: Op, arrays: Sequence[Any], attrs: Attrs) -> Any:
         return _dot(arrays[0], arrays[1], attrs)
     if op.name in ("sum", "_square_sum"):
         return _sum(op, arrays[0], attrs)
-    if picks_rows(op, attrs) and isinstance(arrays[1], Rows):
+    if op.storage.picks_rows(attrs) and isinstance(arrays[1], Rows):
         data, weight = arrays
         return weight.rows[jnp.searchsorted(weight.ids, within(data, weight.count, "clip"))]
     return None
@@ -279,8 +272,8 @@ def named_rows(data: Any, count: int, factor: bool = False) -> Rows:
 
 def keeps_zeros(op: Op, value: Any, attrs: Attrs) -> bool:
     """Whether the operator runs on the stored elements alone: it maps 0 to 0."""
-    known = op.name in ON_VALUES and not op.name.startswith("_scatter")
-    return known and result(op, [value.stype], attrs) != DENSE
+    on_values = op.storage.kernel == "values" and not op.name.startswith("_scatter")
+    return on_values and op.storage.result([value.stype], attrs) != DENSE
 
 
 def by_row(op: Op, ndim: int, attrs: Attrs) -> bool:

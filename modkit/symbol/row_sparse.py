@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from modkit.ops.array.indexing import whole
 from modkit.ops.shape_inference import has_open_shape
-from modkit.ops.sparse_values import by_row, keeps_zeros, picks_rows, plain
+from modkit.ops.sparse_values import by_row, keeps_zeros, plain
 from modkit.ops.stype import ROWS
 
 _ROWS = SimpleNamespace(stype=ROWS)
@@ -91,7 +91,7 @@ def row_sources(
         if op.name == "dot" and at == 1:
             whole = attrs["transpose_a"] or attrs["transpose_b"]
             return {None if whole else _variable(steps, step.inputs[0][0])}
-        if at == 1 and picks_rows(op, attrs):
+        if at == 1 and op.storage.picks_rows(attrs):
             entry = step.inputs[0]
             most = _MOST_NODES if computed else 0
             return {Lookups((entry,), _is_repeatable(steps, entry[0], most))}

@@ -7,12 +7,8 @@ from collections.abc import Mapping, Sequence
 from modkit.ops.stype import (
     CSR,
     DENSE,
-    GRADIENTS_AS_RESULTS,
-    GRADIENTS_OF_ZEROS,
     ROWS,
-    SPARSE_FROM_DENSE,
     UNDEFINED,
-    result,
 )
 from modkit.symbol.graph import Graph, Node
 
@@ -72,12 +68,12 @@ def storage_of_gradients(graph: Graph, given: Mapping[str, str]) -> dict[str, st
     for node in reversed(graph.nodes):
         if node.is_variable or node.known_op is None:
             continue
-        name, after = node.known_op.name, DENSE
-        if name in GRADIENTS_AS_RESULTS:
+        gradient, after = node.known_op.storage.gradient, DENSE
+        if gradient == "result":
             after = _summed(back.get((id(node), 0), []))
         before = storage_of_inputs(node, found)
         for entry, own in zip(node.inputs, before, strict=True):
-            stype = own if name in GRADIENTS_OF_ZEROS else after
+            stype = own if gradient == "input" else after
             back.setdefault((id(entry.node), entry.output), []).append(stype)
     return {n.name: _summed(back.get((id(n), 0), [])) for n in graph.inputs}
 
@@ -93,11 +89,6 @@ def _known(stypes: Sequence[str], at: int) -> str:
 
 def _results(node: Node, stypes: Sequence[str]) -> Sequence[str]:
     op = node.known_op
-    from_dense = op is not None and (op.on_host or op.name in SPARSE_FROM_DENSE)
-    if op is None or not (from_dense or CSR in stypes or ROWS in stypes):
+    if op is None or not (op.storage.from_dense or CSR in stypes or ROWS in stypes):
         return []
-    own = op.storage(node.params, stypes)
-    if own is not None:
-        return own
-    known = [_known(stypes, at) for at in range(len(stypes))]
-    return [result(op, known, node.params)]
+    return op.output_stypes(node.params, stypes)

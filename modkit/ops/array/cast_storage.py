@@ -15,9 +15,16 @@ from modkit.ops.dtype_inference import int64_result
 from modkit.ops.parameters import Attrs, Shape
 from modkit.ops.partial_shapes import Rule, Sizes
 from modkit.ops.registry import op
+from modkit.ops.stype import ROWS, Storage
 
 
-@op("cast_storage", precision="through", same_shape=True, aliases=("_sparse_cast_storage",))
+@op(
+    "cast_storage",
+    precision="through",
+    same_shape=True,
+    aliases=("_sparse_cast_storage",),
+    storage=Storage(lambda stypes, attrs: attrs["stype"], from_dense=True, by_kernel=True),
+)
 def cast_storage(data: Any, *, stype: Literal["default", "csr", "row_sparse"] = "default") -> Any:
     """The same values in another storage type.
 
@@ -33,7 +40,12 @@ def cast_storage(data: Any, *, stype: Literal["default", "csr", "row_sparse"] = 
     return data
 
 
-@op("_sparse_retain", precision="through", dtypes=lambda ins, attrs: (list(ins), [ins[0]]))
+@op(
+    "_sparse_retain",
+    precision="through",
+    dtypes=lambda ins, attrs: (list(ins), [ins[0]]),
+    storage=Storage(lambda stypes, attrs: ROWS, from_dense=True),
+)
 def sparse_retain(data: Any, indices: Any) -> Any:
     """The rows of these numbers; zeros in the other rows.
 

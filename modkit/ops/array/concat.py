@@ -13,6 +13,7 @@ from modkit.ops.nn.layout import with_channels_last
 from modkit.ops.parameters import Attrs
 from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened, rank_of
 from modkit.ops.registry import op
+from modkit.ops.stype import CSR, DENSE, Storage
 
 
 def _same_sizes(name: str, shapes: Sequence[Sizes], free: int | None) -> None:
@@ -75,6 +76,10 @@ def _concat_channels_last(_attrs: Attrs) -> Callable[..., Any]:
     return lambda *args, dim: concat(*args, dim=with_channels_last(dim))
 
 
+def _concat_storage(stypes: Sequence[str], attrs: Attrs) -> str:
+    return CSR if set(stypes) == {CSR} and attrs["dim"] == 0 else DENSE
+
+
 @op(
     "Concat",
     precision="alike",
@@ -83,6 +88,7 @@ def _concat_channels_last(_attrs: Attrs) -> Callable[..., Any]:
     variadic="num_args",
     partial=_concat_partial,
     channels_last=_concat_channels_last,
+    storage=Storage(_concat_storage),
 )
 def concat(*args: jax.Array, dim: int = 1) -> jax.Array:
     """Arrays one after the other along an axis.

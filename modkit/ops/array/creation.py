@@ -12,6 +12,7 @@ from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ops.elementwise.arithmetic import convert, is_whole
 from modkit.ops.parameters import DType, Inert, Shape
 from modkit.ops.registry import op, unary
+from modkit.ops.stype import Storage, first
 
 Device = Inert[str]
 """MXNet's parameter for the device. Where an array is made is decided outside the operator."""
@@ -131,6 +132,7 @@ unary(
     "zeros of the shape and type of ``data``",
     aliases=("_sparse_zeros_like",),
     precision="through",
+    storage=Storage(first, gradient="input"),
     gradient="zero",
 )
 unary(
@@ -138,5 +140,6 @@ unary(
     jnp.ones_like,
     "ones of the shape and type of ``data``",
     precision="through",
+    storage=Storage(gradient="input"),
     gradient="zero",
 )

@@ -12,6 +12,7 @@ from typing import Any
 from modkit.errors import NotSupportedError, ParameterError
 from modkit.ops.parameters import Attrs, Size
 from modkit.ops.registry import op
+from modkit.ops.stype import OF_GRAPH
 
 
 def _eager_only(name: str) -> NotSupportedError:
@@ -34,10 +35,17 @@ def _from_graphs(name: str, least: int, count: Callable[[int], int]) -> Callable
             raise ParameterError(f"{name}: got {inputs} inputs, expected {least} or more")
         return [f"output{i}" for i in range(count(inputs) * sets)]
 
-    return op(name, precision="float32", variadic="num_args", outputs=names, gradient="refused")
+    return op(
+        name,
+        precision="float32",
+        variadic="num_args",
+        outputs=names,
+        gradient="refused",
+        storage=OF_GRAPH,
+    )
 
 
-@op("_contrib_dgl_adjacency", precision="float32", gradient="refused")
+@op("_contrib_dgl_adjacency", precision="float32", gradient="refused", storage=OF_GRAPH)
 def dgl_adjacency(data: Any) -> Any:
     """The adjacency matrix: 1 in float32 for each edge.
 

@@ -16,6 +16,7 @@ from modkit.ops.elementwise.arithmetic import convert
 from modkit.ops.parameters import Attrs, DType
 from modkit.ops.partial_shapes import Rule, Sizes, check_axis, merge
 from modkit.ops.registry import op
+from modkit.ops.stype import DENSE, Storage, if_csr
 
 
 def whole(indices: jax.Array) -> jax.Array:
@@ -54,9 +55,14 @@ def _check_indices(arrays: Sequence[Any], attrs: Attrs) -> None:
         raise IndexError(f"indices: got {outside.flat[0]}, expected 0 .. {size - 1}")
 
 
+def _take_storage(stypes: Sequence[str], attrs: Attrs) -> str:
+    return if_csr(stypes, attrs) if attrs["axis"] == 0 else DENSE
+
+
 @op(
     "take",
     precision="float32",
+    storage=Storage(_take_storage),
     partial=_take_partial,
     dtypes=first_decides,
     check_values=_check_indices,

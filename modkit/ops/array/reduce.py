@@ -16,8 +16,9 @@ from modkit.interpreter.tracing import where
 from modkit.ops.dtype_inference import float32_result
 from modkit.ops.elementwise.arithmetic import convert, in_float, is_whole, refuse_bool
 from modkit.ops.elementwise.unary import magnitude
-from modkit.ops.parameters import Axes
+from modkit.ops.parameters import Attrs, Axes
 from modkit.ops.registry import op
+from modkit.ops.stype import DENSE, PLAIN, ROWS, Storage
 
 
 def reduced_axes(name: str, ndim: int, axis: Axes | None, exclude: bool = False) -> Axes:
@@ -117,6 +118,11 @@ _ROWS = [
 ]  # fmt: skip
 
 
+def _by_row(stypes: Sequence[str], attrs: Attrs) -> str:
+    of_rows = attrs["axis"] == (1,) and attrs["keepdims"] and not attrs["exclude"]
+    return ROWS if stypes[0] == ROWS and of_rows else DENSE
+
+
 def _register(name: str, aliases: Sequence[str], fn: Any, doc: str) -> None:
     def run(
         data: Any, *, axis: Axes | None = None, keepdims: bool = False, exclude: bool = False
@@ -131,7 +137,8 @@ def _register(name: str, aliases: Sequence[str], fn: Any, doc: str) -> None:
         "Shapes:\n    returns: that of ``data`` without those axes, or with ``keepdims`` with 1 in "
         "their place;\n        (1,) if none is left."
     )
-    op(name, precision="float32", aliases=aliases)(run)
+    storage = Storage(_by_row, gradient="result") if name == "_square_sum" else PLAIN
+    op(name, precision="float32", aliases=aliases, storage=storage)(run)
 
 
 for _row in _ROWS:

@@ -14,6 +14,7 @@ from modkit.ops.elementwise.arithmetic import convert
 from modkit.ops.parameters import Attrs, Axes, Shape, Traced
 from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened, rank_of
 from modkit.ops.registry import op
+from modkit.ops.stype import DENSE, Storage, if_csr
 
 Bounds = tuple[int | None, ...]
 """A place on each axis; ``None`` is the beginning or the end."""
@@ -52,12 +53,18 @@ def _slice_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) ->
     return [tuple(xs)], [tuple(ys)]
 
 
+def _slice_storage(stypes: Sequence[str], attrs: Attrs) -> str:
+    plain = tuple(attrs["step"] or ()) in ((), (None,), (1,))
+    return if_csr(stypes, attrs) if plain else DENSE
+
+
 @op(
     "slice",
     precision="through",
     aliases=("crop", "_sparse_slice"),
     partial=_slice_partial,
     partial_is_complete=True,
+    storage=Storage(_slice_storage),
 )
 def slice_(data: jax.Array, *, begin: Bounds, end: Bounds, step: Bounds | None = ()) -> jax.Array:
     """``data[begin[0]:end[0]:step[0], begin[1]:end[1]:step[1], ...]``.

@@ -25,6 +25,7 @@ from modkit.ops.entry import Gradient, Precision
 from modkit.ops.parameters import Attrs
 from modkit.ops.partial_shapes import Rule, Sizes, merge
 from modkit.ops.registry import binary, op
+from modkit.ops.stype import ALIKE, ALIKE_BACK, CSR, DENSE, PLAIN, ROWS, Storage
 
 
 def _checked(name: str, fn: Callable[[Any, Any], Any], check: Any) -> Callable[[Any, Any], Any]:
@@ -67,6 +68,22 @@ def _broadcast_partial(
     return [lhs, rhs], [merge(name, made, outs[0])]
 
 
+def _of_product(stypes: Sequence[str], _attrs: Attrs) -> str:
+    """Of arrays that are alike, or of a sparse and a dense one."""
+    kinds = set(stypes) - {DENSE}
+    return kinds.pop() if len(kinds) == 1 else DENSE
+
+
+def _times_row(stypes: Sequence[str], _attrs: Attrs) -> str:
+    return CSR if list(stypes) == [CSR, DENSE] else DENSE
+
+
+def _if_rows(stypes: Sequence[str], _attrs: Attrs) -> str:
+    return ROWS if stypes[0] == ROWS else DENSE
+
+
+_BY_ROW = Storage(_times_row)
+
 _ROWS: list[tuple[str, Sequence[str], Callable[[Any, Any], Any], str, Precision]] = [
     # stem of broadcast_..., names for equal shapes, function, what it computes, precision
     ("add", ("elemwise_add", "_add", "_plus", "_Plus"), jnp.add, "``lhs + rhs``", "alike"),
@@ -88,6 +105,11 @@ _ROWS: list[tuple[str, Sequence[str], Callable[[Any, Any], Any], str, Precision]
 ]  # fmt: skip
 _SPARSE = ("add", "sub", "mul", "div")
 """Rows that sparse arrays have names for."""
+_STORAGE = {
+    "elemwise_add": ALIKE_BACK, "elemwise_sub": ALIKE_BACK, "_maximum": ALIKE, "_minimum": ALIKE,
+    "_hypot": ALIKE, "elemwise_mul": Storage(_of_product, "pairs"),
+    "broadcast_mul": _BY_ROW, "broadcast_div": _BY_ROW,
+}  # fmt: skip
 _OTHERWISE = {"add": ("plus",), "sub": ("minus",)}
 
 for _stem, _names, _fn, _doc, _precision in _ROWS:
@@ -98,22 +120,24 @@ for _stem, _names, _fn, _doc, _precision in _ROWS:
     _gradient: Gradient = "zero" if _stem in COMPARISONS else "derivative"
     binary(
         _names[0], _checked(_names[0], _fn, check_shapes), _doc, precision=_precision,
-        aliases=_names[1:], gradient=_gradient,
+        aliases=_names[1:], gradient=_gradient, storage=_STORAGE.get(_names[0], PLAIN),
     )  # fmt: skip
     binary(
         _wide[0], _checked(_wide[0], _fn, _check_broadcast),
         f"{_doc}, with dimensions of size 1 stretched", precision=_precision, aliases=_wide[1:],
-        same_shape=False, gradient=_gradient,
+        same_shape=False, gradient=_gradient, storage=_STORAGE.get(_wide[0], PLAIN),
         partial=functools.partial(_broadcast_partial, _wide[0]),
     )  # fmt: skip
-for _name, _fn, _doc in (
-    ("_grad_add", jnp.add, "``lhs + rhs``, of two gradients"),
-    ("_scatter_elemwise_div", divide, "``lhs / rhs``; the name is from sparse arrays"),
-):
-    binary(
-        _name, _checked(_name, _fn, check_shapes), _doc, precision="float32",
-        gradient="refused" if _name == "_grad_add" else "derivative",
-    )  # fmt: skip
+
+binary(
+    "_grad_add", _checked("_grad_add", jnp.add, check_shapes), "``lhs + rhs``, of two gradients",
+    precision="float32", gradient="refused", storage=ALIKE,
+)  # fmt: skip
+binary(
+    "_scatter_elemwise_div", _checked("_scatter_elemwise_div", divide, check_shapes),
+    "``lhs / rhs``; the name is from sparse arrays", precision="float32",
+    storage=Storage(_if_rows, "pairs"),
+)  # fmt: skip
 
 
 @op(
@@ -123,6 +147,7 @@ for _name, _fn, _doc in (
     variadic="num_args",
     same_shape=True,
     elementwise=True,
+    storage=Storage(lambda stypes, _: ROWS if set(stypes) == {ROWS} else DENSE, gradient="result"),
 )
 def add_n(*args: Any) -> Any:
     """The sum of all inputs, which are of one shape and type."""
@@ -133,7 +158,12 @@ def add_n(*args: Any) -> Any:
     return functools.reduce(operator.add, args)
 
 
-@op("_identity_with_attr_like_rhs", precision="float32", same_shape=True)
+@op(
+    "_identity_with_attr_like_rhs",
+    precision="float32",
+    same_shape=True,
+    storage=Storage(lambda stypes, _: stypes[1]),
+)
 def _identity_with_attr_like_rhs(lhs: Any, rhs: Any) -> Any:
     """``lhs`` unchanged; shape and type inference use ``rhs``."""
     check_shapes("_identity_with_attr_like_rhs", lhs, rhs)

@@ -11,6 +11,7 @@ from modkit.ops.elementwise.arithmetic import is_whole
 from modkit.ops.elementwise.unary import sign
 from modkit.ops.parameters import Inert
 from modkit.ops.registry import op, unary
+from modkit.ops.stype import KEPT_BACK
 
 
 def _straight(value: Any, data: Any) -> Any:
@@ -41,6 +42,7 @@ unary(
     _round,
     "the nearest whole number, halves away from zero, with the gradient of ``data`` itself",
     aliases=("_sparse__contrib_round_ste",),
+    storage=KEPT_BACK,
     precision="float32",
 )
 unary(
@@ -48,6 +50,7 @@ unary(
     lambda data: _straight(sign(data), data),
     "-1, 0 or 1; 0 for NaN; with the gradient of ``data`` itself",
     aliases=("_sparse__contrib_sign_ste",),
+    storage=KEPT_BACK,
     precision="float32",
 )
 
@@ -56,6 +59,7 @@ unary(
     "_contrib_gradientmultiplier",
     precision="float32",
     same_shape=True,
+    storage=KEPT_BACK,
 )
 def gradientmultiplier(data: Any, *, scalar: float = 1.0, is_int: Inert[bool] = True) -> Any:
     """``data`` itself, with ``scalar`` times its gradient; a negative one reverses it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -16,8 +16,9 @@ from modkit.interpreter.reverse import CustomJvp
 from modkit.interpreter.tracing import where
 from modkit.ops.elementwise.arithmetic import convert, in_float, is_whole, refuse_bool
 from modkit.ops.entry import Precision
-from modkit.ops.parameters import Traced
+from modkit.ops.parameters import Attrs, Traced
 from modkit.ops.registry import op, unary
+from modkit.ops.stype import DENSE, KEPT, KEPT_BACK, KEPT_ZEROS, PLAIN, Storage, if_csr
 
 
 def _number(fn: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
@@ -94,67 +95,79 @@ def magnitude(data: Any) -> Any:
     return data * sign(data)
 
 
-_Row = tuple[str, Callable[[Any], Any], str, Precision]
+_Row = tuple[str, Callable[[Any], Any], str, Precision, Storage]
 
 _ARCSINH = """the inverse hyperbolic sine.
 
 Differs: its second derivative is ``-data / (1 + data ** 2) ** 1.5``; MXNet's has the other sign."""
 
 _MATH: list[_Row] = [
-    # name, function, what it computes, precision
-    ("exp", jnp.exp, "e to the power ``data``", "float32"),
-    ("expm1", jnp.expm1, "``exp(data) - 1``, exact near 0", "float32"),
-    ("log", jnp.log, "the natural logarithm", "float32"),
-    ("log2", jnp.log2, "the logarithm to base 2", "float32"),
-    ("log10", jnp.log10, "the logarithm to base 10", "float32"),
-    ("log1p", jnp.log1p, "``log(1 + data)``, exact near 0", "float32"),
-    ("sqrt", jnp.sqrt, "the square root", "float32"),
-    ("rsqrt", jax.lax.rsqrt, "``1 / sqrt(data)``", "float32"),
-    ("cbrt", jnp.cbrt, "the cube root", "float32"),
-    ("rcbrt", lambda x: 1 / jnp.cbrt(x), "``1 / cbrt(data)``", "float32"),
-    ("sin", jnp.sin, "the sine, of radians", "float32"),
-    ("cos", jnp.cos, "the cosine, of radians", "float32"),
-    ("tan", jnp.tan, "the tangent, of radians", "float32"),
-    ("arcsin", jnp.arcsin, "the inverse sine, in radians", "float32"),
-    ("arccos", jnp.arccos, "the inverse cosine, in radians", "float32"),
-    ("arctan", jnp.arctan, "the inverse tangent, in radians", "float32"),
-    ("sinh", jnp.sinh, "the hyperbolic sine", "float32"),
-    ("cosh", jnp.cosh, "the hyperbolic cosine", "float32"),
-    ("tanh", jnp.tanh, "the hyperbolic tangent", "through"),
-    ("arcsinh", jnp.arcsinh, _ARCSINH, "float32"),
-    ("arccosh", jnp.arccosh, "the inverse hyperbolic cosine", "float32"),
-    ("arctanh", jnp.arctanh, "the inverse hyperbolic tangent", "float32"),
-    ("degrees", jnp.degrees, "radians to degrees", "float32"),
-    ("radians", jnp.radians, "degrees to radians", "float32"),
-    ("erf", jax.lax.erf, "the error function", "float32"),
-    ("erfinv", jax.lax.erf_inv, "the inverse of the error function", "float32"),
-    ("gammaln", special.gammaln, "the logarithm of the gamma function's magnitude", "float32"),
-    ("sigmoid", jax.nn.sigmoid, "``1 / (1 + exp(-data))``", "through"),
-    ("softsign", softsign, "``data / (1 + |data|)``", "through"),
-    ("reciprocal", lambda x: 1 / x, "``1 / data``", "float32"),
+    # name, function, what it computes, precision, storage types
+    ("exp", jnp.exp, "e to the power ``data``", "float32", PLAIN),
+    ("expm1", jnp.expm1, "``exp(data) - 1``, exact near 0", "float32", KEPT),
+    ("log", jnp.log, "the natural logarithm", "float32", PLAIN),
+    ("log2", jnp.log2, "the logarithm to base 2", "float32", PLAIN),
+    ("log10", jnp.log10, "the logarithm to base 10", "float32", PLAIN),
+    ("log1p", jnp.log1p, "``log(1 + data)``, exact near 0", "float32", KEPT),
+    ("sqrt", jnp.sqrt, "the square root", "float32", KEPT),
+    ("rsqrt", jax.lax.rsqrt, "``1 / sqrt(data)``", "float32", PLAIN),
+    ("cbrt", jnp.cbrt, "the cube root", "float32", KEPT),
+    ("rcbrt", lambda x: 1 / jnp.cbrt(x), "``1 / cbrt(data)``", "float32", PLAIN),
+    ("sin", jnp.sin, "the sine, of radians", "float32", KEPT),
+    ("cos", jnp.cos, "the cosine, of radians", "float32", PLAIN),
+    ("tan", jnp.tan, "the tangent, of radians", "float32", KEPT),
+    ("arcsin", jnp.arcsin, "the inverse sine, in radians", "float32", KEPT),
+    ("arccos", jnp.arccos, "the inverse cosine, in radians", "float32", PLAIN),
+    ("arctan", jnp.arctan, "the inverse tangent, in radians", "float32", KEPT),
+    ("sinh", jnp.sinh, "the hyperbolic sine", "float32", KEPT),
+    ("cosh", jnp.cosh, "the hyperbolic cosine", "float32", PLAIN),
+    ("tanh", jnp.tanh, "the hyperbolic tangent", "through", KEPT),
+    ("arcsinh", jnp.arcsinh, _ARCSINH, "float32", KEPT),
+    ("arccosh", jnp.arccosh, "the inverse hyperbolic cosine", "float32", PLAIN),
+    ("arctanh", jnp.arctanh, "the inverse hyperbolic tangent", "float32", KEPT),
+    ("degrees", jnp.degrees, "radians to degrees", "float32", KEPT),
+    ("radians", jnp.radians, "degrees to radians", "float32", KEPT),
+    ("erf", jax.lax.erf, "the error function", "float32", PLAIN),
+    ("erfinv", jax.lax.erf_inv, "the inverse of the error function", "float32", PLAIN),
+    (
+        "gammaln",
+        special.gammaln,
+        "the logarithm of the gamma function's magnitude",
+        "float32",
+        PLAIN,
+    ),
+    ("sigmoid", jax.nn.sigmoid, "``1 / (1 + exp(-data))``", "through", PLAIN),
+    ("softsign", softsign, "``data / (1 + |data|)``", "through", PLAIN),
+    ("reciprocal", lambda x: 1 / x, "``1 / data``", "float32", PLAIN),
 ]
 """Computed in floating point. Whole numbers come back whole, cut off towards zero."""
 
 _EXACT: list[_Row] = [
-    # name, function, what it computes, precision
-    ("negative", jnp.negative, "``-data``", "through"),
-    ("abs", magnitude, "the magnitude", "through"),
-    ("sign", sign, "-1, 0 or 1; 0 for NaN", "float32"),
-    ("gamma", _gamma, "the gamma function", "float32"),
-    ("square", jnp.square, "``data * data``", "float32"),
-    ("relu", relu, "``max(data, 0)``", "through"),
+    # name, function, what it computes, precision, storage types
+    ("negative", jnp.negative, "``-data``", "through", KEPT_BACK),
+    ("abs", magnitude, "the magnitude", "through", KEPT_BACK),
+    ("sign", sign, "-1, 0 or 1; 0 for NaN", "float32", KEPT_BACK),
+    ("gamma", _gamma, "the gamma function", "float32", PLAIN),
+    ("square", jnp.square, "``data * data``", "float32", KEPT_BACK),
+    ("relu", relu, "``max(data, 0)``", "through", KEPT_BACK),
 ]
 """Computed in the type of ``data``."""
 
 _PIECEWISE_CONSTANT: list[_Row] = [
-    # name, function, what it computes, precision
-    ("round", _rounding(_round), "the nearest whole number, halves away from zero", "float32"),
-    ("rint", _rounding(_rint), "the nearest whole number, halves down", "float32"),
-    ("ceil", _rounding(jnp.ceil), "the next whole number up", "float32"),
-    ("floor", _rounding(jnp.floor), "the next whole number down", "float32"),
-    ("trunc", _rounding(jnp.trunc), "the next whole number towards zero", "float32"),
-    ("fix", _rounding(jnp.trunc), "the next whole number towards zero", "float32"),
-    ("logical_not", _logical_not, "1 where ``data`` is 0, else 0", "float32"),
+    # name, function, what it computes, precision, storage types
+    (
+        "round",
+        _rounding(_round),
+        "the nearest whole number, halves away from zero",
+        "float32",
+        KEPT_ZEROS,
+    ),
+    ("rint", _rounding(_rint), "the nearest whole number, halves down", "float32", KEPT_ZEROS),
+    ("ceil", _rounding(jnp.ceil), "the next whole number up", "float32", KEPT_ZEROS),
+    ("floor", _rounding(jnp.floor), "the next whole number down", "float32", KEPT_ZEROS),
+    ("trunc", _rounding(jnp.trunc), "the next whole number towards zero", "float32", KEPT_ZEROS),
+    ("fix", _rounding(jnp.trunc), "the next whole number towards zero", "float32", KEPT_ZEROS),
+    ("logical_not", _logical_not, "1 where ``data`` is 0, else 0", "float32", PLAIN),
 ]
 """Computed in the type of ``data``; their derivative is 0, so they need no cotangent."""
 
@@ -166,7 +179,7 @@ _ROUNDED = ("cbrt", "log10", "log2")
 """Whole for many whole numbers, where XLA's results are not."""
 
 for _rows in (_MATH, _EXACT, _PIECEWISE_CONSTANT):
-    for _name, _fn, _doc, _precision in _rows:
+    for _name, _fn, _doc, _precision, _storage in _rows:
         if _rows is _MATH:
             _fn = in_float(_fn, rounds=_name in _ROUNDED)
         unary(
@@ -175,6 +188,7 @@ for _rows in (_MATH, _EXACT, _PIECEWISE_CONSTANT):
             _doc,
             aliases=() if _name in _DENSE_ONLY else (f"_sparse_{_name}",),
             precision=_precision,
+            storage=_storage,
             gradient="zero" if _rows is _PIECEWISE_CONSTANT else "derivative",
         )
 
@@ -221,14 +235,25 @@ def smooth_l1(data: Any, *, scalar: Traced = 1.0) -> Any:
     return in_float(compute)(data)
 
 
-@op("_contrib_quadratic", precision="float32", same_shape=True)
+def _without_constant(stypes: Sequence[str], attrs: Attrs) -> str:
+    return DENSE if attrs["c"] else if_csr(stypes, attrs)
+
+
+@op("_contrib_quadratic", precision="float32", same_shape=True, storage=Storage(_without_constant))
 def quadratic(data: Any, *, a: float = 0.0, b: float = 0.0, c: float = 0.0) -> Any:
     """``a * data² + b * data + c``."""
     refuse_bool("_contrib_quadratic", data)
     return in_float(lambda x: (a * x + b) * x + c)(data)  # infinite at infinities
 
 
-unary("_copy", jnp.asarray, "the array itself", aliases=("identity",), precision="through")
+unary(
+    "_copy",
+    jnp.asarray,
+    "the array itself",
+    aliases=("identity",),
+    precision="through",
+    storage=KEPT_BACK,
+)
 unary(
     "BlockGrad",
     jax.lax.stop_gradient,
@@ -236,6 +261,7 @@ unary(
     aliases=("stop_gradient", "_sparse_stop_gradient"),
     gradient="zero",
     precision="through",
+    storage=KEPT_ZEROS,
 )
 
 
@@ -248,7 +274,18 @@ def _bound(value: Any, dtype: Any) -> jax.Array:
     return value.astype(dtype)
 
 
-@op("clip", precision="through", aliases=("_sparse_clip",), same_shape=True, elementwise=True)
+def _clipped(stypes: Sequence[str], attrs: Attrs) -> str:
+    return stypes[0] if attrs["a_min"] <= 0 <= attrs["a_max"] else DENSE
+
+
+@op(
+    "clip",
+    precision="through",
+    aliases=("_sparse_clip",),
+    same_shape=True,
+    elementwise=True,
+    storage=Storage(_clipped, "values"),
+)
 def clip(data: jax.Array, *, a_min: Traced, a_max: Traced) -> jax.Array:
     """Values below ``a_min`` become ``a_min``, values above ``a_max`` become ``a_max``.
 

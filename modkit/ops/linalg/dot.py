@@ -14,6 +14,7 @@ from modkit.errors import ShapeError
 from modkit.ops.parameters import Attrs, Inert
 from modkit.ops.partial_shapes import Rule, Sizes, link, opened
 from modkit.ops.registry import op
+from modkit.ops.stype import CSR, DENSE, ROWS, Storage
 
 _Wish = Literal["csr", "default", "row_sparse"] | None
 """A wish for the storage of the result, which concerns eager calls."""
@@ -37,12 +38,24 @@ def _dot_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> R
     return [tuple(xs), tuple(ys)], [tuple(zs)]
 
 
+def _dot_storage(stypes: Sequence[str], attrs: Attrs) -> str:
+    left, right = stypes
+    if attrs.get("forward_stype"):
+        return attrs["forward_stype"]
+    if left == CSR and right in (DENSE, ROWS) and attrs["transpose_a"]:
+        return DENSE if attrs["transpose_b"] else ROWS
+    if (left, right) == (DENSE, CSR) and not attrs["transpose_a"]:
+        return CSR
+    return DENSE
+
+
 @op(
     "dot",
     precision=("lhs", "rhs"),
     costly=True,
     aliases=("_sparse_dot",),
     partial=_dot_partial,
+    storage=Storage(_dot_storage, from_dense=True),
 )
 def dot(
     lhs: jax.Array,

@@ -14,6 +14,7 @@ from modkit.ops.floating import require_floating
 from modkit.ops.own_gradient import with_gradient
 from modkit.ops.parameters import Fraction
 from modkit.ops.registry import op
+from modkit.ops.stype import KEPT
 
 
 def _same(data: jax.Array) -> jax.Array:
@@ -115,6 +116,7 @@ def identity_attach_kl_sparse_reg(
     aliases=("_sparse_make_loss",),
     outputs=("loss",),
     same_shape=True,
+    storage=KEPT,
     gradient="loss",
 )
 def make_loss(data: Any) -> Any:

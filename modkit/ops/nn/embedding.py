@@ -14,6 +14,7 @@ from modkit.ops.array.indexing import within
 from modkit.ops.parameters import Attrs, DType, Inert, Size
 from modkit.ops.partial_shapes import Rule, Sizes, link, merge, opened
 from modkit.ops.registry import op
+from modkit.ops.stype import Storage
 
 
 def _embedding_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
@@ -43,7 +44,11 @@ _schema = functools.partial(
 )
 
 
-@_schema("Embedding", aliases=("_sparse_Embedding",))
+@_schema(
+    "Embedding",
+    aliases=("_sparse_Embedding",),
+    storage=Storage(from_dense=True, picks_rows=lambda attrs: bool(attrs["sparse_grad"])),
+)
 def embedding(
     data: jax.Array,
     weight: jax.Array,
@@ -79,7 +84,9 @@ def embedding(
     return jnp.take(weight, within(data, input_dim, "clip"), axis=0, mode="clip")
 
 
-@_schema("_contrib_SparseEmbedding")
+@_schema(
+    "_contrib_SparseEmbedding", storage=Storage(from_dense=True, picks_rows=lambda attrs: True)
+)
 def sparse_embedding(
     data: jax.Array,
     weight: jax.Array,

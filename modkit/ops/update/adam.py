@@ -7,6 +7,7 @@ from typing import Any
 
 from modkit.ops.parameters import REQUIRED, Attrs
 from modkit.ops.partial_shapes import Rule, Sizes, common, merge
+from modkit.ops.stype import ROW_UPDATE
 from modkit.ops.update import formulas
 from modkit.ops.update.schema import COMMON, LR, declare, one_weight
 
@@ -27,6 +28,7 @@ one_weight(
     {**LR, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, **COMMON, "lazy_update": True},
     "``w ← w − lr·m / (√v + ε)``; the caller corrects ``lr`` for the bias.",
     aliases=("_sparse_adam_update",),
+    storage=ROW_UPDATE,
 )  # fmt: skip
 one_weight(
     "rmsprop_update", formulas.rmsprop, ("n",), {**LR, "gamma1": 0.95, **_RMSPROP},

@@ -11,6 +11,7 @@ from modkit.errors import ShapeError
 from modkit.ops.parameters import REQUIRED, Attrs, Traced
 from modkit.ops.partial_shapes import Rule, Sizes, common, merge
 from modkit.ops.registry import op
+from modkit.ops.stype import ROW_UPDATE
 from modkit.ops.update import formulas
 from modkit.ops.update.schema import LR, Several, one_weight
 
@@ -111,6 +112,7 @@ one_weight(
     "    history: (N, 1, ...).\n\n"
     "Differs: dense gradients and GPUs work too; MXNet has row-sparse gradients on CPUs only.",
     partial=_rows,
+    storage=ROW_UPDATE,
 )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from modkit.ops.parameters import REQUIRED, Attrs, Inert, Traced, TracedInt, Tra
 from modkit.ops.partial_shapes import Rule, Sizes, common, complete, merge
 from modkit.ops.registry import Declared, op
 from modkit.ops.schema import with_schema
+from modkit.ops.stype import PLAIN
 
 Numbers = Mapping[str, Any]
 """Parameters of an update in MXNet's order, with their defaults."""
@@ -90,7 +91,8 @@ def one_weight(
     if mixed:
         tensors = ("weight", "grad", *states, "weight32", *shared)
         doc = f"`{name}` on the float32 copy ``weight32`` of a 16-bit weight."
-        fields = {**fields, "aliases": (), "dtypes": mixed_types, "aux": (*states, "weight32")}
+        fields = {**fields, "aliases": (), "dtypes": mixed_types, "storage": PLAIN}
+        fields |= {"aux": (*states, "weight32")}
         declare(mixed, run_mixed, tensors, numbers, doc, **fields)
 
 

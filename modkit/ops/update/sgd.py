@@ -7,6 +7,7 @@ in MXNet, ``clip_gradient`` below 0 clips nothing.
 from __future__ import annotations
 
 from modkit.ops.parameters import REQUIRED
+from modkit.ops.stype import ROW_UPDATE
 from modkit.ops.update import formulas
 from modkit.ops.update.schema import COMMON, LR, Several, one_weight
 
@@ -17,11 +18,13 @@ one_weight(
     "sgd_update", formulas.sgd, (), {**LR, **COMMON, **_LAZY},
     "``w ← w − lr·(clip(rescale·g) + wd·w)``.",
     mixed="mp_sgd_update", aliases=("_sparse_sgd_update",),
+    storage=ROW_UPDATE,
 )  # fmt: skip
 one_weight(
     "sgd_mom_update", formulas.sgd_mom, ("mom",), {**_MOMENTUM, **_LAZY},
     "``v ← μ·v − lr·(clip(rescale·g) + wd·w)``, ``w ← w + v``.",
     mixed="mp_sgd_mom_update", aliases=("_sparse_sgd_mom_update",),
+    storage=ROW_UPDATE,
 )  # fmt: skip
 one_weight(
     "nag_mom_update", formulas.nag_mom, ("mom",), _MOMENTUM,
@@ -40,11 +43,13 @@ one_weight(
 one_weight(
     "_sparse_adagrad_update", formulas.adagrad, ("history",), {**LR, "epsilon": 1e-7, **COMMON},
     "AdaGrad; see `modkit.ops.update.formulas.adagrad`.",
+    storage=ROW_UPDATE,
 )  # fmt: skip
 one_weight(
     "ftrl_update", formulas.ftrl, ("z", "n"), {**LR, "lamda1": 0.01, "beta": 1.0, **COMMON},
     "Follow the regularised leader; see `modkit.ops.update.formulas.ftrl`.",
     aliases=("_sparse_ftrl_update",),
+    storage=ROW_UPDATE,
 )  # fmt: skip
 
 _SEVERAL = {
