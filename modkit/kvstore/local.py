@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Any, cast
 
 import jax
@@ -27,7 +28,7 @@ from modkit.kvstore.workers import Workers
 from modkit.ndarray import NDArray, RowSparseNDArray, add_n, from_jax, row_sparse_array
 from modkit.ndarray.sparse_updates import rows_at
 from modkit.ndarray.sparse_views import dense_view
-from modkit.ndarray.storage import x64_for
+from modkit.ndarray.storage import new_cell, x64_for
 from modkit.ops.stype import DENSE, ROWS
 from modkit.optimizer import Optimizer, get_updater
 
@@ -129,19 +130,23 @@ class KVStore(KVStoreBase):
 
         Raises:
             NameNotFoundError: a key that was not initialised.
-            ShapeError: a value of another shape than the stored one.
+            ShapeError: a value of another shape than the stored one; then no key is pushed.
         """
         operator.index(priority)
-        for k, values in pairs("kvstore.push", key, value):
-            with self._turn:  # an updater reads and writes: none of another thread is lost
-                self._push_one(k, values)
+        given = pairs("kvstore.push", key, value)
+        with self._turn:  # an updater reads and writes: none of another thread is lost
+            for k, values in given:
+                stored = self._at("push", k)
+                for each in values:
+                    self._check_shape("push", k, each, stored)
+            with self._compressor.restored_on_error() if self._compressor else nullcontext():
+                totals = [(k, self.total(k, values)) for k, values in given]
+            for k, total in totals:
+                self._store(k, total)
 
-    def _push_one(self, key: Key, values: list[NDArray]) -> None:
-        """Sum the values of one key, and update or replace the stored value."""
-        stored = self._at("push", key)
-        for each in values:
-            self._check_shape("push", key, each, stored)
-        total = self.total(key, values)
+    def _store(self, key: Key, total: NDArray) -> None:
+        """Update or replace the stored value by the sum of one key."""
+        stored = self._stored[key]
         if self._on_device:
             stored = self._stored[key] = stored.as_in_context(total.ctx)
         if self._updater is None:
@@ -167,25 +172,40 @@ class KVStore(KVStoreBase):
 
         Raises:
             NameNotFoundError: a key that was not initialised.
+            ShapeError: an array of another shape than the stored value; then none is written.
         """
         operator.index(priority)
         if out is None:
             raise ParameterError("kvstore.pull: got out=None, expected arrays to write to")
-        for k, outs in pairs("kvstore.pull", key, out):
-            stored = self._at("pull", k)
+        for stored, each in self._targets("pull", key, out, ignore_sparse):
+            each._set(stored)
+
+    def _targets(
+        self, what: str, key: Any, out: Any, ignore_sparse: bool = True
+    ) -> list[tuple[NDArray, NDArray]]:
+        """The stored values and the arrays in ``out`` that get them, all of which fit."""
+        found = []
+        for k, outs in pairs(f"kvstore.{what}", key, out):
+            stored = self._at(what, k)
             for each in outs:
-                if each.stype != DENSE and ignore_sparse:
-                    continue
-                self._check_shape("pull", k, each, stored)
-                each._set(stored)
+                if each.stype == DENSE or not ignore_sparse:
+                    self._check_shape(what, k, each, stored)
+                    found.append((stored, each))
+        return found
 
     def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
         """`push`, then `pull` to ``out``, or to the values themselves where it is ``None``."""
+        if out is not None:
+            self._targets("pushpull", key, out)  # those that do not fit are refused before the push
         self.push(key, value, priority)
         self.pull(key, value if out is None else out, priority)
 
     def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
-        """`init`, then `pull` to ``out``."""
+        """`init`, then `pull` to ``out``, whose arrays that do not fit are refused before."""
+        given = dict(pairs("kvstore.broadcast", key, value))
+        for k, outs in pairs("kvstore.broadcast", key, out):
+            for each in outs:
+                self._check_shape("broadcast", k, each, given[k][0])
         self.init(key, value)
         self.pull(key, out, priority)
 
@@ -223,11 +243,13 @@ class KVStore(KVStoreBase):
             raise ParameterError(
                 f"kvstore.row_sparse_pull: got {len(rows)} row_ids for {len(targets)} arrays"
             )
+        wanted = []
         for i, (k, target) in enumerate(targets):
             stored = self._at("row_sparse_pull", k)
             self._check_shape("row_sparse_pull", k, target, stored)
-            wanted = _rows_of(k, stored, target, rows[i % len(rows)])
-            cast(RowSparseNDArray, target)._take_rows(wanted)
+            wanted.append(_rows_of(k, stored, target, rows[i % len(rows)]))
+        for (_, target), found in zip(targets, wanted, strict=True):
+            cast(RowSparseNDArray, target)._take_rows(found)
 
     def _at(self, what: str, key: Key) -> NDArray:
         self._check_kind(key, next(iter(self._stored), key))
@@ -295,7 +317,12 @@ class KVStore(KVStoreBase):
     def _plain_sum(self, values: list[NDArray]) -> NDArray:
         """The sum of the values, as a dense array."""
         home = self._home(values[0].ctx)
-        arrays = [v._as_dense()._cell.peek() for v in values]
+        dense = [v._as_dense().detach() for v in values]  # off the tape
+        if all(v.ctx == home and v.dtype == dense[0].dtype for v in dense):
+            if len(dense) > 1:
+                return add_n(*dense)
+            return NDArray(new_cell(dense[0]._cell.unmoved(), home), home)
+        arrays = [v._cell.peek() for v in dense]
         device = home.jax_device
         with x64_for(*(a.dtype for a in arrays)):
             moved = [jax.device_put(a, device) for a in arrays]

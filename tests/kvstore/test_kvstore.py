@@ -9,6 +9,7 @@ import modkit.ndarray as nd
 from modkit import optimizer as opt
 from modkit.context import cpu
 from modkit.errors import (
+    DTypeError,
     FileFormatError,
     MXNetError,
     NameNotFoundError,
@@ -246,6 +247,83 @@ def test_a_refused_init_stores_no_key():
         made.init([4, 3], [ones(), ones()])
     made.init(4, ones(7))
     assert pulled(made, 4) == [7, 7]
+
+
+def _refused_calls():
+    fits, other = nd.zeros((2,)), nd.zeros((3,))
+    return {
+        "push": (lambda s: s.push([3, 4], [ones(5), other]), fits),
+        "push of an unknown key": (lambda s: s.push([3, 9], [ones(5), fits]), fits),
+        "pull": (lambda s: s.pull([3, 4], [fits, other]), fits),
+        "pull of several": (lambda s: s.pull(3, [fits, other]), fits),
+        "pushpull": (lambda s: s.pushpull(3, ones(5), [fits, other]), fits),
+        "row_sparse_pull": (
+            lambda s: s.row_sparse_pull([3, 4], [fits.tostype("row_sparse"), other], row_ids=fits),
+            fits,
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", _refused_calls())
+def test_a_refused_call_writes_nothing(name):
+    made = store()
+    made.init(4, ones())
+    call, fits = _refused_calls()[name]
+    with pytest.raises((ShapeError, NameNotFoundError)):
+        call(made)
+    assert pulled(made) == pulled(made, 4) == [1, 1]
+    assert fits.asnumpy().tolist() == [0, 0]
+
+
+def test_a_refused_row_sparse_pull_writes_nothing():
+    made, out = store(), nd.sparse.zeros("row_sparse", (2,))
+    with pytest.raises(ParameterError, match="got rows 5"):
+        made.row_sparse_pull([3, 3], [out, out], row_ids=[nd.array([0]), nd.array([5])])
+    assert not out.indices.size
+
+
+def test_a_refused_push_leaves_the_residuals_of_compression():
+    made = kv.create("device")
+    made.set_gradient_compression({"type": "2bit", "threshold": 0.5})
+    made.init([3, 4], [ones(0), ones(0)])
+    with pytest.raises(DTypeError):
+        made.push([3, 4], [ones(0.3), ones(0.3).astype("float64")])
+    made.push(3, ones(0.3))
+    assert pulled(made) == [0, 0]  # 0.6 would be above the threshold
+
+
+def test_a_refused_broadcast_stores_no_key():
+    made = kv.create()
+    with pytest.raises(ShapeError, match=r"kvstore\.broadcast: key 3"):
+        made.broadcast(3, ones(), out=[ones(), nd.zeros((3,))])
+    made.init(3, ones(7))
+    assert pulled(made) == [7, 7]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_small_values_are_summed_on_the_host(count):
+    made, values = store(), [nd.array([1, 2]) for _ in range(count)]
+    made.push(3, values)
+    assert made._stored[3]._cell.is_on_host
+    assert pulled(made) == [count, 2 * count]
+
+
+def test_an_updater_that_writes_the_sum_leaves_the_pushed_array():
+    def update(_key, grad, weight):
+        grad *= 10
+        weight += grad
+
+    made, value = store(), nd.array([1, 2])
+    made.set_updater(update)
+    made.push(3, value)
+    assert pulled(made) == [11, 21]
+    assert value.asnumpy().tolist() == [1, 2]
+
+
+def test_values_of_several_types_are_summed():
+    made = store()
+    made.push(3, [nd.array([1, 2], dtype="int32"), nd.array([0.5, 0.5])])
+    assert pulled(made) == [1.5, 2.5]
 
 
 def test_names_of_stores_in_capitals(monkeypatch):
