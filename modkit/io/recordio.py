@@ -6,8 +6,9 @@ import contextlib
 import os
 import weakref
 from collections.abc import Callable
+from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO
 
 from modkit import fork
 from modkit.errors import (
@@ -16,6 +17,7 @@ from modkit.errors import (
     NotReadyError,
     NotSupportedError,
     ParameterError,
+    typed,
 )
 from modkit.files import named_errors, text_lines
 from modkit.io import record_format
@@ -32,19 +34,30 @@ _BUFFER_BYTES = 2**18
 # Number of index lines that are held back until their records are written.
 _LINES = 1024
 
-_WRITERS: weakref.WeakSet[MXRecordIO] = weakref.WeakSet()
+_WRITERS: weakref.WeakValueDictionary[int, MXRecordIO] = weakref.WeakValueDictionary()
+
+
+def _writers() -> list[MXRecordIO]:
+    # `valuerefs` is one copy: other threads open files meanwhile.
+    return [writer for ref in _WRITERS.valuerefs() if (writer := ref()) is not None]
 
 
 def _settle_all() -> None:
-    for writer in list(_WRITERS):
+    for writer in _writers():
         # The next write, or close, raises the error.
         with contextlib.suppress(OSError):
             writer._settle()
 
 
-# Buffers must be empty at a fork: the child would write them again.
+def _abandon_all() -> None:
+    for writer in _writers():
+        writer._abandon()
+
+
+# A child reads what has been written before the fork. It would write buffers again that threads
+# have filled since then.
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_settle_all)
+    os.register_at_fork(before=_settle_all, after_in_child=_abandon_all)
 
 
 class MXRecordIO:
@@ -79,7 +92,7 @@ class MXRecordIO:
         self.is_open = False
         self.writable = flag == "w"
         self.pid: int | None = None
-        self._file: BinaryIO | None = None
+        self._file: Any = None
         self._turn = fork.lock()  # held while a record is read, or its place noted
         self.open()
 
@@ -87,29 +100,44 @@ class MXRecordIO:
         """Open the file at its beginning; a writer truncates it."""
         if self.flag not in ("r", "w"):
             raise ParameterError(f"MXRecordIO: flag: got {self.flag!r}, expected 'r' or 'w'")
-        if self.pid == os.getpid():
-            self.close()  # the buffer belongs to the old file
+        self.close()  # the buffer belongs to the old file
+        self._open()
+
+    def _open(self) -> None:
         buffering = _BUFFER_BYTES if self.writable else -1
         with self._access():
             self._file = Path(self.uri).open(self.flag + "b", buffering)  # noqa: SIM115 - close()
         self._size = os.fstat(self._file.fileno()).st_size  # the limit of offsets of a reader
         self.pid = os.getpid()
         if self.writable:
-            _WRITERS.add(self)
+            _WRITERS[id(self)] = self
         self.is_open = True
 
     def close(self) -> None:
         """Close the file; a writer's records are then all in it."""
-        file, self._file = self._file, None
-        was_open, self.is_open, self.pid = self.is_open, False, None
-        if was_open and file is not None:
-            with self._access():
-                file.close()
+        with self._turn:
+            if self.pid != os.getpid():
+                self._abandon()
+            file, self._file = self._file, None
+            self.is_open, self.pid = False, None
+            if file is not None:
+                with self._access():
+                    file.close()
 
     def _settle(self) -> None:
         """Write what is in the buffer to the file."""
-        if self._file is not None:
-            self._file.flush()
+        with self._turn:
+            if self._file is not None:
+                self._file.flush()
+
+    def _abandon(self) -> None:
+        """Close the file of another process, by its descriptor, and drop it with its buffer.
+
+        A thread of that process may hold the buffer's lock for ever.
+        """
+        file, self._file = self._file, None
+        if file is not None:
+            file.raw.close()
 
     def _access(self) -> contextlib.AbstractContextManager[None]:
         return named_errors(self.uri, "written" if self.writable else "read")
@@ -144,20 +172,22 @@ class MXRecordIO:
 
     def _handle(self, flag: str, what: str) -> BinaryIO:
         """The open file, in the process that opened it."""
+        if self.pid is not None:
+            self._check_pid()
         if self._file is None:
             raise NotReadyError(f"{self.uri}: {what}: the file is closed; open() or reset() first")
         if flag != self.flag:
             raise NotReadyError(f"{self.uri}: {what} needs flag {flag!r}, got {self.flag!r}")
-        self._check_pid()
         return self._file
 
     def _check_pid(self, allow_reset: bool = False) -> None:
         """Check that this process opened the file, or open it anew."""
         if self.pid != os.getpid():
             if not allow_reset:
+                instead = "write in that process" if self.writable else "call reset() after a fork"
                 raise NotReadyError(
                     f"{self.uri}: the file was opened by another process, whose place in it would "
-                    "move too; call reset() after a fork"
+                    f"move too; {instead}"
                 )
             self.reset()
 
@@ -217,9 +247,14 @@ class MXRecordIO:
         """The record that begins at byte ``place``.
 
         Raises:
+            ParameterError: ``place`` is no integer.
             FileFormatError: no record begins there.
         """
         file = self._handle("r", "read_at")
+        if isinstance(place, bool) or not isinstance(place, Integral):
+            raise ParameterError(f"{self.uri}: read_at: got {typed(place)}, expected an integer")
+        if not 0 <= place < self._size:
+            raise self._bad(file, f"no record begins outside of its {self._size} bytes", place)
         with self._turn:
             file.seek(place)
             record = self.read()
@@ -281,19 +316,16 @@ class MXIndexedRecordIO(MXRecordIO):
         self.idx_path, self.key_type = os.fspath(idx_path), key_type
         self.idx: dict[Any, int] = {}
         self.keys: list[Any] = []
-        self.fidx: TextIO | None = None
+        self.fidx: Any = None
         self._lines: list[str] = []
         super().__init__(uri, flag)
 
-    def open(self) -> None:
-        """Open records and index."""
-        if self.pid == os.getpid():
-            self.close()
+    def _open(self) -> None:
         self.idx, self.keys = {}, []
         if self.writable:
             self._empty_index()
         try:
-            super().open()
+            super()._open()
             if not self.writable:
                 self._read_index()
         except BaseException:
@@ -305,46 +337,65 @@ class MXIndexedRecordIO(MXRecordIO):
         with named_errors(self.uri, "written"):
             Path(self.uri).open("ab").close()
         with named_errors(self.idx_path, "written"):
-            self.fidx = Path(self.idx_path).open("w")  # noqa: SIM115 - closed by close()
+            self.fidx = Path(self.idx_path).open("w", encoding="utf-8")  # noqa: SIM115 - closed by close()
 
     def _read_index(self) -> None:
         for number, line in text_lines(self.idx_path):
             if not line.strip():
                 continue
-            key, _, place = line.strip().partition("\t")
             try:
-                typed, at = self.key_type(key), int(place)
-                if at < 0:
-                    raise ValueError(at)
+                key, at = self._parsed(line)
             except (ValueError, TypeError) as error:
                 raise FileFormatError(
                     f"{self.idx_path}: line {number}: got {line[:80]!r}, expected a key "
-                    f"({getattr(self.key_type, '__name__', self.key_type)}), a tab and a number"
+                    f"({self._key_name}), a tab and a number"
                 ) from error
-            self.idx[typed] = at
-            self.keys.append(typed)
+            self.idx[key] = at
+            self.keys.append(key)
+
+    @property
+    def _key_name(self) -> str:
+        return getattr(self.key_type, "__name__", str(self.key_type))
+
+    def _parsed(self, line: str) -> tuple[Any, int]:
+        """Key and offset of a line of the index; a ``ValueError`` if it is none."""
+        key, _, place = line.strip().partition("\t")
+        at = int(place)
+        if at < 0:
+            raise ValueError(at)
+        return self.key_type(key), at
 
     def _settle(self) -> None:
         """Write the buffers, the records before the index that refers to them."""
-        super()._settle()
-        if self.fidx is not None:
-            self.fidx.write("".join(self._lines))
-            self._lines.clear()
-            self.fidx.flush()
+        with self._turn:
+            super()._settle()
+            if self.fidx is not None:
+                self.fidx.write("".join(self._lines))
+                self._lines.clear()
+                self.fidx.flush()
+
+    def _abandon(self) -> None:
+        super()._abandon()
+        index, self.fidx, self._lines = self.fidx, None, []
+        if index is not None:
+            index.buffer.raw.close()
 
     def close(self) -> None:
         """Close records and index."""
-        index, self.fidx = self.fidx, None
-        lines, self._lines = self._lines, []
-        try:
-            super().close()
-            if index is not None:
-                with named_errors(self.idx_path, "written"):
-                    index.write("".join(lines))
-        finally:
-            if index is not None:
-                with named_errors(self.idx_path, "written"):
-                    index.close()
+        with self._turn:
+            if self.pid != os.getpid():
+                self._abandon()
+            index, self.fidx = self.fidx, None
+            lines, self._lines = self._lines, []
+            try:
+                super().close()
+                if index is not None:
+                    with named_errors(self.idx_path, "written"):
+                        index.write("".join(lines))
+            finally:
+                if index is not None:
+                    with named_errors(self.idx_path, "written"):
+                        index.close()
 
     def seek(self, idx: Any) -> None:
         """Go to the record of key ``idx``, to `read` it next.
@@ -360,7 +411,7 @@ class MXIndexedRecordIO(MXRecordIO):
         if place is None:
             raise NameNotFoundError(
                 f"{self.idx_path}: no record has the key {idx!r} ({type(idx).__name__}); the index "
-                f"has {len(self.idx)} keys of type {self.key_type.__name__}"
+                f"has {len(self.idx)} keys of type {self._key_name}"
             )
         if not 0 <= place < max(self._size, 1):
             raise FileFormatError(
@@ -380,8 +431,24 @@ class MXIndexedRecordIO(MXRecordIO):
             return self.read()
 
     def write_idx(self, idx: Any, buf: bytes | bytearray | memoryview) -> None:
-        """Append a record of key ``idx``."""
-        key = self.key_type(idx)
+        """Append a record of key ``idx``.
+
+        Raises:
+            ParameterError: the text of the key, which the index has, would be read as another one.
+        """
+        try:
+            key = self.key_type(idx)
+            line = f"{key}\t0"
+            # As floats: 1.5 is no integer key.
+            same = self._parsed(line) == (key, 0) and not (isinstance(idx, Real) and key != idx)
+            same = same and bool(line.encode()) and not {"\r", "\n"} & {*line}
+        except (ValueError, TypeError):
+            same = False
+        if not same:
+            raise ParameterError(
+                f"{self.idx_path}: write_idx: got the key {typed(idx)}, expected one of type "
+                f"{self._key_name} whose text is one line without tabs"
+            )
         with self._turn:
             self._write_at_key(key, buf)
 

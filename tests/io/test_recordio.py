@@ -1,11 +1,16 @@
 """RecordIO against files that MXNet wrote, and against damage."""
 
 import concurrent.futures
+import gc
 import io
 import multiprocessing
 import os
 import pickle
+import select
+import signal
 import struct
+import threading
+import time
 import zlib
 from pathlib import Path
 
@@ -145,6 +150,7 @@ def _in_child(work):
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
+        signal.alarm(20)
         try:
             answer = repr(work())
         except Exception as error:
@@ -157,9 +163,15 @@ def _in_child(work):
         return file.read()
 
 
-@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-@pytest.mark.filterwarnings("ignore:.*fork.*:RuntimeWarning")
+def forking(test):
+    """Mark a test that forks, while threads run."""
+    has = "fork" in multiprocessing.get_all_start_methods()
+    test = pytest.mark.skipif(not has, reason="needs fork")(test)
+    test = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")(test)
+    return pytest.mark.filterwarnings("ignore:.*fork.*:RuntimeWarning")(test)
+
+
+@forking
 def test_after_a_fork(tmp_path):
     plain = MXRecordIO(FILES / "plain.rec", "r")
     plain.read()
@@ -176,6 +188,83 @@ def test_after_a_fork(tmp_path):
     writer.close()
     assert read(tmp_path / "x") == [b"one", b"two"]
     assert (tmp_path / "i").read_text() == "1\t0\n2\t12\n"
+
+
+@forking
+@pytest.mark.parametrize("leave", [MXIndexedRecordIO.close, vars])
+def test_a_child_does_not_write_what_is_in_a_buffer(tmp_path, leave):
+    writer = MXIndexedRecordIO(tmp_path / "i", tmp_path / "x", "w")
+    writer._settle = lambda: None  # as where a thread writes after it, before the fork
+    writer.write_idx(1, b"one")
+
+    def end():
+        nonlocal writer
+        leave(writer)
+        writer = None
+        gc.collect()
+
+    assert _in_child(end) == "None"
+    writer.close()
+    assert read(tmp_path / "x") == [b"one"]
+    assert (tmp_path / "i").read_text() == "1\t0\n"
+
+
+@forking
+def test_a_child_does_not_wait_for_a_thread_that_writes(tmp_path):
+    """The thread, which the child lacks, holds the lock of the buffer."""
+    os.mkfifo(tmp_path / "x")
+    reader = os.open(tmp_path / "x", os.O_RDONLY | os.O_NONBLOCK)
+    writer = MXRecordIO(tmp_path / "x", "w")
+    writer._settle = lambda: None  # which waits until the pipe is read
+    thread = threading.Thread(target=writer.write, args=(bytes(1 << 20),))
+    thread.start()
+    while not select.select([reader], [], [], 0)[0]:
+        time.sleep(0)
+    assert _in_child(writer.close) == "None"
+    os.set_blocking(reader, True)
+    left = (1 << 20) + 8
+    while left:
+        left -= len(os.read(reader, left))
+    thread.join()
+    writer.close()
+    os.close(reader)
+
+
+def test_index_lines_of_several_threads_are_all_there(tmp_path):
+    """Also while another thread empties the buffers, as a fork does."""
+    file = MXIndexedRecordIO(tmp_path / "i", tmp_path / "x", "w")
+    with file, concurrent.futures.ThreadPoolExecutor(3) as pool:
+        written = pool.map(lambda n: file.write_idx(n, b"x"), range(3000))
+        for _ in range(300):
+            file._settle()
+        list(written)
+    lines = (tmp_path / "i").read_text().splitlines()
+    assert sorted(int(line.split("\t")[0]) for line in lines) == list(range(3000))
+
+
+@pytest.mark.parametrize("place", [-1, 10**30, 1.5, "0", True, None])
+def test_places_where_no_record_begins(place):
+    file = MXRecordIO(FILES / "plain.rec", "r")
+    with pytest.raises((FileFormatError, ParameterError), match=r"plain\.rec: .*expected|outside"):
+        file.read_at(place)
+    assert file.read_at(np.int64(0)) == RECORDS[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "key"),
+    [
+        (int, 1.5), (int, "a"), (int, None), (int, float("nan")), (float, float("nan")),
+        (str, "a\tb"), (str, "a\nb"), (str, "a\rb"), (str, " a"), (str, ""), (str, "\ud800"),
+    ],
+)  # fmt: skip
+def test_keys_that_an_index_cannot_have(tmp_path, kind, key):
+    with MXIndexedRecordIO(tmp_path / "i", tmp_path / "x", "w", kind) as file:
+        with pytest.raises(ParameterError, match="write_idx: got the key"):
+            file.write_idx(key, b"x")
+        assert file.tell() == 0
+        file.write_idx("7", b"y")
+    assert read(tmp_path / "x") == [b"y"]
+    assert MXIndexedRecordIO(tmp_path / "i", tmp_path / "x", "r", kind).keys == [kind("7")]
 
 
 def test_the_index_is_never_ahead_of_its_records(tmp_path):
