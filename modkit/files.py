@@ -409,7 +409,7 @@ def check_dense(where: str, shape: Sequence[int], itemsize: int, sparse_bytes: i
 
 
 def text_lines(fname: str | os.PathLike[str], encoding: str = "UTF-8") -> Iterator[tuple[int, str]]:
-    """The lines of a text file with numbers from 1, without line endings.
+    """The lines of a text file with numbers from 1, without line endings and byte order mark.
 
     Raises:
         MissingFileError: there is no such file.
@@ -419,7 +419,8 @@ def text_lines(fname: str | os.PathLike[str], encoding: str = "UTF-8") -> Iterat
     with named_errors(name, "read"), Path(fname).open(encoding=encoding) as file:
         try:
             for number, line in enumerate(file, 1):
-                yield number, line.removesuffix("\n")
+                begin = "\ufeff" if number == 1 else ""
+                yield number, line.removesuffix("\n").removeprefix(begin)
         except UnicodeDecodeError as error:
             raise FileFormatError(f"{name}: after line {number}: not {encoding} text") from error
 

@@ -12,9 +12,18 @@ from modkit.errors import NotSupportedError
 _locks: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
+class _Lock(type(threading.RLock())):
+    """A re-entrant lock; copies and pickles of what has it get one of their own."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> Any:
+        return lock, ()
+
+
 def lock() -> Any:
     """A re-entrant lock; a forked child, which lacks the other threads, finds it free of them."""
-    made = threading.RLock()
+    made = _Lock()
     _locks.add(made)
     return made
 

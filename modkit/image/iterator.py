@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from modkit import fork
 from modkit.errors import DTypeError, ParameterError, ShapeError
 from modkit.files import located
 from modkit.image.augmenters import CreateAugmenter
@@ -101,6 +102,7 @@ class ImageIter(DataIter):
         self.provide_label: list[Any] = [(label_name, label)]
         self._carried: list[Sample] = []
         self._ended = False
+        self._turn = fork.lock()  # held while a batch is read
         self.reset()
 
     imgrec = property(lambda self: self._samples.imgrec, doc="The RecordIO file, or ``None``.")
@@ -142,7 +144,11 @@ class ImageIter(DataIter):
         return (label if self.imglist is None else array(label)), encoded
 
     def next(self) -> DataBatch:
-        """The next batch."""
+        """The next batch; each goes to one of the threads that call this."""
+        with self._turn:
+            return self._next()
+
+    def _next(self) -> DataBatch:
         carried, self._carried = self._carried, []
         samples = list(carried)
         if not self._ended:

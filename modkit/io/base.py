@@ -249,7 +249,7 @@ def reseed(iterator: Any, seed: int) -> None:
 
 def seed_all(seed: int, *iterators: Any) -> None:
     """Seed all random streams; the iterators begin anew, in orders that the seed decides."""
-    seed_streams(seed)
+    seed = seed_streams(seed)
     for each in iterators:
         if each is not None:
             reseed(each, seed)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from modkit import fork
 from modkit.context import Context
 from modkit.errors import FileFormatError, NotReadyError, ParameterError, nearest, warn_caller
 from modkit.files import named_errors
@@ -70,6 +71,7 @@ class MXDataIter(DataIter):
         self._begin: dict[str, Any] = {}
         self._taken = 0
         self._passing_over = False
+        self._turn = fork.lock()  # held while a batch is read
 
     def _epoch(self) -> Iterator[HostBatch]:
         """The batches of an epoch."""
@@ -91,6 +93,7 @@ class MXDataIter(DataIter):
                 f"{type(self).__name__}: a batch of {self.batch_size} labels of shape "
                 f"{label_shape} does not fit into memory: lower batch_size or label_shape"
             ) from error
+        check_elements(f"{type(self).__name__}: data", (self.batch_size, *data_shape))
         self.provide_data = [DataDesc(data_name, (self.batch_size, *data_shape), dtype)]
         self.provide_label = [
             DataDesc(label_name, (self.batch_size, *label_shape), label_dtype or dtype)
@@ -119,20 +122,22 @@ class MXDataIter(DataIter):
             ParameterError: it is that of another batch size.
         """
         check_position(self, state, batch_size=self.batch_size)
-        self._move_to(state["place"])
-        self.reset()
-        if state["taken"] is None:
-            return
-        self._passing_over = True
-        try:
-            for _ in range(state["taken"]):
-                self.iter_next()
-        finally:
-            self._passing_over = False
+        with self._turn:
+            self._move_to(state["place"])
+            self.reset()
+            if state["taken"] is None:
+                return
+            self._passing_over = True
+            try:
+                for _ in range(state["taken"]):
+                    self.iter_next()
+            finally:
+                self._passing_over = False
 
     def reset(self) -> None:
         """Begin the next epoch."""
-        self._rows = self._present = self._failure = None
+        with self._turn:
+            self._rows = self._present = self._failure = None
 
     def iter_next(self) -> bool:
         """Step to the next batch; whether there is one.
@@ -140,27 +145,32 @@ class MXDataIter(DataIter):
         Raises:
             FileFormatError: a sample cannot be read; again at each call until `reset`.
         """
-        if self._failure is not None:  # the generator has ended, but not the epoch
-            raise self._failure.with_traceback(None)  # whose frames hold arrays
-        if self._rows is None:
-            self._begin, self._taken = self._place(), 0
-            self._rows = self._epoch()
-        with DeferredSignals():  # an exception ends a generator
-            self._taken += 1
-            try:
-                self._present = next(self._rows, None)
-            except Exception as error:
-                self._failure = error
-                raise
-        return self._present is not None
+        with self._turn:
+            if self._failure is not None:  # the generator has ended, but not the epoch
+                raise self._failure.with_traceback(None)  # whose frames hold arrays
+            if self._rows is None:
+                self._begin, self._taken = self._place(), 0
+                self._rows = self._epoch()
+            with DeferredSignals():  # an exception ends a generator
+                self._taken += 1
+                try:
+                    self._present = next(self._rows, None)
+                except Exception as error:
+                    self._failure = error
+                    raise
+            return self._present is not None
 
     def next(self) -> DataBatch:
-        """The next batch."""
-        if not self.iter_next():
-            raise StopIteration
-        return DataBatch(
-            data=[self.getdata()], label=[self.getlabel()], pad=self.getpad(), index=self.getindex()
-        )
+        """The next batch; each goes to one of the threads that call this."""
+        with self._turn:
+            if not self.iter_next():
+                raise StopIteration
+            return DataBatch(
+                data=[self.getdata()],
+                label=[self.getlabel()],
+                pad=self.getpad(),
+                index=self.getindex(),
+            )
 
     def _now(self) -> HostBatch:
         if self._present is None:

@@ -62,10 +62,23 @@ def decoded(data: bytes, mode: str | None = None, *, upright: bool = False) -> A
             from PIL import ImageOps
 
             image = ImageOps.exif_transpose(image)
-        own = image.mode if image.mode in ("L", "RGB", "RGBA") else "RGB"
-        return image.convert(mode or own)
+        wanted = mode or (image.mode if image.mode in ("L", "RGB", "RGBA") else "RGB")
+        image.load()
+        return image if image.mode == wanted else image.convert(wanted)
     except Exception as error:  # a damaged image can fail in any way
         raise FileFormatError(f"no image: {error}") from error
+
+
+def pixels(data: bytes, mode: str | None) -> np.ndarray:
+    """The pixels of an encoded image in a record, (H, W) or (H, W, channels); see `decoded`.
+
+    Raises:
+        FileFormatError: it cannot be decoded.
+    """
+    try:
+        return np.asarray(decoded(data, mode))
+    except FileFormatError as error:
+        raise FileFormatError(f"a record of {len(data)} bytes is {error}") from error
 
 
 def decode_image(data: bytes, iscolor: int = -1) -> np.ndarray:
@@ -74,11 +87,7 @@ def decode_image(data: bytes, iscolor: int = -1) -> np.ndarray:
     Raises:
         FileFormatError: it cannot be decoded.
     """
-    try:
-        image = decoded(data, {1: "RGB", 0: "L"}.get(iscolor))
-    except FileFormatError as error:
-        raise FileFormatError(f"a record of {len(data)} bytes is {error}") from error
-    return swapped(np.asarray(image))
+    return swapped(pixels(data, {1: "RGB", 0: "L"}.get(iscolor)))
 
 
 def check_scaled(height: int, width: int, shorter: int) -> None:
@@ -98,7 +107,7 @@ def check_scaled(height: int, width: int, shorter: int) -> None:
 def swapped(image: np.ndarray) -> np.ndarray:
     """Blue, green, red for red, green, blue, and the other way round; alpha stays last."""
     if image.ndim == 2 or image.shape[-1] == 1:
-        return image.reshape(image.shape[:2])
+        return np.array(image.reshape(image.shape[:2]))  # Pillow's are read-only
     return np.ascontiguousarray(np.concatenate([image[..., 2::-1], image[..., 3:]], -1))
 
 

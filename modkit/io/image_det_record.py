@@ -13,7 +13,7 @@ from modkit.errors import FileFormatError, NotSupportedError, ParameterError
 from modkit.io import detection_augmentation, image_record_base, resample
 from modkit.io.detection_augmentation import DetectionAugmentation
 from modkit.io.image_record import labels_of, resized
-from modkit.io.image_record_base import ImageRecordBase, image_shape, pixels, read_options
+from modkit.io.image_record_base import ImageRecordBase, decoded_to, image_shape, read_options
 from modkit.io.packing import IRHeader, box_label, unpack
 from modkit.io.recordio import MXRecordIO
 
@@ -163,7 +163,7 @@ class ImageDetRecordIter(ImageRecordBase):
     ) -> tuple[np.ndarray, np.ndarray]:
         header, data = unpack(record)
         head, boxes = box_label(self._label(header))
-        image = self._shorter_edge(pixels(data, self._shape[0]))
+        image = self._shorter_edge(decoded_to(data, self._shape[0]))
         if seed is not None:
             image, boxes = self._augmentation(image, boxes, np.random.default_rng(seed))
         image = self._resized(image)

@@ -14,7 +14,7 @@ from modkit.errors import FileFormatError, NotSupportedError, ShapeError
 from modkit.io import image_augmentation, image_record_base, resample
 from modkit.io.image_augmentation import ImageAugmentation
 from modkit.io.image_decoding import check_scaled
-from modkit.io.image_record_base import ImageRecordBase, image_shape, pixels, read_options
+from modkit.io.image_record_base import ImageRecordBase, decoded_to, image_shape, read_options
 from modkit.io.list_file import list_lines
 from modkit.io.packing import unpack
 from modkit.ndarray.files import load
@@ -92,16 +92,21 @@ class Preprocessing:
 
     def _scaled(self, image: np.ndarray, contrast: float, light: float) -> np.ndarray:
         """``(contrast x + light - mean) * scale / std`` with channels first."""
-        numbers = self.scale, contrast, light
-        plain = numbers == (1, 1, 0) and not any(self.mean) and set(self.std) == {1.0}
-        if not (plain and image.dtype == np.uint8 and self.mean_img is None):
-            channels = image.shape[2]
-            mean, std = (np.array(v[:channels], np.float32) for v in (self.mean, self.std))
-            if self.mean_img is not None:
-                mean = self.mean_img.transpose(1, 2, 0)
-            image = image.astype(np.float32) * np.float32(contrast) + np.float32(light)
-            image = (image - mean) * np.float32(self.scale) / std
-        return image.transpose(2, 0, 1)
+        image = image.transpose(2, 0, 1)
+        plain = (self.scale, contrast, light) == (1, 1, 0) and set(self.std) == {1.0}
+        if plain and not any(self.mean) and image.dtype == np.uint8 and self.mean_img is None:
+            return image
+        planes = np.array(image, np.float32, order="C")  # whose rows NumPy changes faster
+        column = len(planes), 1, 1
+        mean, std = (
+            np.array(v[: len(planes)], np.float32).reshape(column) for v in (self.mean, self.std)
+        )
+        planes *= np.float32(contrast)
+        planes += np.float32(light)
+        planes -= mean if self.mean_img is None else self.mean_img
+        planes *= np.float32(self.scale)
+        planes /= std
+        return planes
 
 
 def resized(
@@ -250,7 +255,7 @@ class ImageRecordIter(ImageRecordBase):
                 f"an image has a label of length {len(label)}, but label_width is "
                 f"{self._label_width}"
             )
-        image = pixels(data, self._preprocessing.shape[0])
+        image = decoded_to(data, self._preprocessing.shape[0])
         made = self._preprocessing(image, draws, seed)
         return made, label[0] if self._label_width == 1 else label
 

@@ -15,10 +15,11 @@ import numpy as np
 from modkit.errors import FileFormatError, ParameterError
 from modkit.files import located
 from modkit.io.file_iter import HostBatch, MXDataIter, PaddedBatches, check_parameters, shape_of
-from modkit.io.image_decoding import decode_image
-from modkit.io.order import Shuffler, checked_part
+from modkit.io.image_decoding import pixels
+from modkit.io.order import Shuffler, checked_part, generator
 from modkit.io.packing import IRHeader
 from modkit.io.recordio import MXRecordIO
+from modkit.ndarray.storage import aligned
 from modkit.ops.parameters import parse_value
 
 Result = TypeVar("Result")
@@ -58,7 +59,7 @@ class ImageRecordBase(MXDataIter):
         self._path = os.fspath(path)
         self._threads = max(given["preprocess_threads"], 1)
         self._shuffler = Shuffler(self._added_seed + given["seed"]) if given["shuffle"] else None
-        self._draws = np.random.default_rng(seed_aug)
+        self._draws = generator(seed_aug)
         self._offsets = _part(caller, self._path, given["num_parts"], given["part_index"])
         self._following: list[int] | None = None
         self._batches = PaddedBatches(self.batch_size, given["round_batch"])
@@ -80,7 +81,7 @@ class ImageRecordBase(MXDataIter):
     def reseed(self, seed: int) -> None:
         """Begin anew, with orders and augmentations of this seed."""
         self._shuffler = self._shuffler and Shuffler(self._added_seed + seed)
-        self._draws = np.random.default_rng(seed)
+        self._draws = generator(seed)
         self._following, self._batches.begin = None, 0
         self.reset()
 
@@ -116,16 +117,17 @@ class ImageRecordBase(MXDataIter):
                     continue
                 offsets = [self._offsets[n] for n in numbers]
                 records = [file.read_at(offset) for offset in offsets]
-                samples = pool.map(
-                    self._located, offsets, repeat(self._image), records, draws, seeds
+                data = aligned((len(numbers), *self.provide_data[0].shape[1:]), self._dtype)
+                filled = pool.map(
+                    self._located, offsets, repeat(self._fill), data, records, draws, seeds
                 )
-                pairs = list(samples)
-                yield HostBatch(
-                    np.stack([image for image, _ in pairs]).astype(self._dtype),
-                    np.stack([label for _, label in pairs]),
-                    pad,
-                    np.array(numbers, np.uint64),
-                )
+                labels = np.stack(list(filled))
+                yield HostBatch(data, labels, pad, np.array(numbers, np.uint64))
+
+    def _fill(self, target: np.ndarray, *args: Any) -> np.ndarray:
+        """Write the image of a record to its place in the batch, and return the label."""
+        target[...], label = self._image(*args)
+        return label
 
     def _new_order(self) -> list[int]:
         count = range(len(self._offsets))
@@ -137,11 +139,10 @@ class ImageRecordBase(MXDataIter):
             return call(*args)
 
 
-def pixels(data: bytes, channels: int) -> np.ndarray:
+def decoded_to(data: bytes, channels: int) -> np.ndarray:
     """An encoded image, (H, W, channels), in the order red, green, blue."""
-    if channels == 1:
-        return decode_image(data, iscolor=0)[..., np.newaxis]
-    return decode_image(data, iscolor=1)[..., ::-1]
+    image = pixels(data, "L" if channels == 1 else "RGB")
+    return image.reshape(*image.shape[:2], channels)
 
 
 def read_options(

@@ -33,20 +33,25 @@ def checked_part(num_parts: int | str, part_index: int | str, caller: str) -> tu
     return parts, index
 
 
+def generator(seed: int) -> np.random.Generator:
+    """NumPy's generator of a seed, which may be negative: its low 64 bits are used."""
+    return np.random.default_rng(int(seed) & 0xFFFFFFFFFFFFFFFF)
+
+
 class Shuffler:
     """MXNet's random orders: a Fisher-Yates shuffle from below, over the 32-bit Mersenne twister.
 
     A number below k is drawn by dividing the twister's range evenly, with rejection of the rest.
 
     Args:
-        seed: of the twister, which is shared by successive orders.
+        seed: of the twister, which is shared by successive orders; its low 32 bits are used.
 
     Attributes:
         drawn: number of 32-bit words drawn so far.
     """
 
     def __init__(self, seed: int):
-        self._seed = seed
+        self._seed = int(seed) & 0xFFFFFFFF
         self.move_to(0)
 
     def move_to(self, drawn: int) -> None:

@@ -41,8 +41,14 @@ def set_streams(position: Streams) -> None:
     random.setstate((version, tuple(np.asarray(words).tolist()), normal))
 
 
-def seed_streams(seed: int) -> None:
-    """Seed all of them."""
+def seed_streams(seed: int) -> int:
+    """Seed all of them; returns the seed as Python's integer.
+
+    Raises:
+        ParameterError: it is no integer.
+    """
     stream.seed(seed)
+    seed = int(seed)
     np.random.seed(seed & 0xFFFFFFFF)  # noqa: NPY002
     random.seed(seed)
+    return seed

@@ -158,10 +158,10 @@ class MXRecordIO:
                 f"{self.uri}: a writer cannot be pickled, for opening it again would empty the "
                 "file; close it and pickle a reader"
             )
-        return {**self.__dict__, "_file": None, "_turn": None, "pid": None}
+        return {**self.__dict__, "_file": None, "pid": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _turn=fork.lock())
+        self.__dict__.update(state)
         if self.is_open:
             self.open()
 

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
+from modkit import fork
 from modkit.constructors import is_number
 from modkit.errors import ParameterError, typed
 from modkit.io.base import HeldBatchIter, check_position, move_to, position_of, reseed
@@ -32,6 +33,7 @@ class ResizeIter(HeldBatchIter):
         super().__init__(data_iter.batch_size)
         self.data_iter, self.size, self.reset_internal = data_iter, size, reset_internal
         self.cur = 0
+        self._turn = fork.lock()  # held while a batch is read
         self.provide_data: Any = data_iter.provide_data
         self.provide_label: Any = data_iter.provide_label
         if hasattr(data_iter, "default_bucket_key"):
@@ -65,16 +67,17 @@ class ResizeIter(HeldBatchIter):
 
     def next(self) -> Any:
         """The next batch, with what ``getdata()`` and the like of a subclass return."""
-        batch = super().next()
-        gets = [getattr(type(self), f"get{part}") for part in _PARTS]
-        if gets != [getattr(HeldBatchIter, f"get{part}") for part in _PARTS]:
-            batch = copy.copy(batch)
-            vars(batch).update({p: get(self) for p, get in zip(_PARTS, gets, strict=True)})
-        return batch
+        with self._turn:
+            batch = super().next()
+            gets = [getattr(type(self), f"get{part}") for part in _PARTS]
+            if gets != [getattr(HeldBatchIter, f"get{part}") for part in _PARTS]:
+                batch = copy.copy(batch)
+                vars(batch).update({p: get(self) for p, get in zip(_PARTS, gets, strict=True)})
+            return batch
 
     def iter_next(self) -> bool:
         """Step to the next batch; whether there is one."""
-        if 0 <= self.size <= self.cur:  # threads that share it may have stepped beyond
+        if 0 <= self.size <= self.cur:
             return False
         try:
             self.current_batch = self.data_iter.next()

@@ -144,13 +144,23 @@ def _csv_file(path: Path, width: int, dtype: np.dtype) -> np.ndarray:
     if not any(line.strip() for _, line in text_lines(path)):
         return np.zeros((0, width), dtype)
     try:
-        rows = _csv_rows(path, dtype)
+        try:
+            rows = _csv_rows(path, dtype)
+        except ValueError:  # as of a comma at the end of a line
+            rows = _csv_rows([line for _, line in _csv_lines(path, width)], dtype)
     except (ValueError, OverflowError) as error:
         _check_csv_lines(path, width, dtype)
         raise FileFormatError(f"{path}: {_csv_fault(error)}") from error
     if rows.shape[1] != width:
         _check_csv_lines(path, width, dtype)
     return rows
+
+
+def _csv_lines(path: Path, width: int) -> Iterator[tuple[int, str]]:
+    """The lines with their numbers, without a comma that ends the last number."""
+    for number, line in text_lines(path):
+        ends = line.endswith(",") and line.count(",") == width
+        yield number, line[:-1] if ends else line
 
 
 def _csv_rows(source: Path | list[str], dtype: np.dtype) -> np.ndarray:
@@ -162,15 +172,17 @@ def _csv_rows(source: Path | list[str], dtype: np.dtype) -> np.ndarray:
         if dtype.kind not in "iu":
             raise
         written = read(np.float64)  # an integer may be written as 1.0e+01
+        if not (abs(written) < _EXACT).all():
+            raise
         rows = written.astype(dtype)
-        if not np.array_equal(rows, written) or (abs(written) >= _EXACT).any():
+        if not np.array_equal(rows, written):
             raise
         return rows
 
 
 def _check_csv_lines(path: Path, width: int, dtype: np.dtype) -> None:
     """Raise for the first line that is at fault by itself: NumPy's rows leave out empty lines."""
-    for number, line in text_lines(path):
+    for number, line in _csv_lines(path, width):
         count = line.count(",") + 1
         if line and count != width:
             raise FileFormatError(

@@ -1,8 +1,13 @@
 """CSVIter, LibSVMIter and MNISTIter: what they refuse, and what MXNet has no word on."""
 
+import concurrent.futures
+import copy
 import functools
 import gzip
+import pickle
+import random
 import struct
+import sys
 
 import numpy as np
 import pytest
@@ -10,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import modkit as mx
-from modkit.errors import FileFormatError, MXNetError, NotReadyError, ParameterError
+from modkit.errors import FileFormatError, MXNetError, NotReadyError, ParameterError, ShapeError
 from modkit.files import MissingFileError
+from modkit.io.base import seed_all
 from modkit.io.file_iter import FileTable, PaddedBatches
 from modkit.io.mnist import read_idx
 from modkit.io.order import Shuffler
@@ -67,6 +73,20 @@ def test_csv_integers_may_be_written_as_floats(tmp_path):
     batch = next(csv(tmp_path, "1.0e+01,-2\n", dtype="int32"))
     assert batch.data[0].asnumpy().tolist() == [[10, -2]]
     assert batch.data[0].dtype == np.int32
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+@pytest.mark.parametrize(
+    "rows", ["1,2,\n3,4,\n", "1,2\n3,4,\n", "1,2,\r\n3,4", "\ufeff1,2\n3,4\n", "\ufeff1,2\n3,4,"]
+)
+def test_csv_lines_may_end_with_a_comma_as_in_mxnet(tmp_path, rows, dtype):
+    (batch,) = csv(tmp_path, rows, batch_size=2, dtype=dtype)
+    assert batch.data[0].asnumpy().tolist() == [[1, 2], [3, 4]]
+
+
+def test_csv_that_is_no_integer_warns_of_nothing(tmp_path):
+    with pytest.raises(FileFormatError, match="line 1: got 'nan' in column 1, expected an integer"):
+        csv(tmp_path, "nan,1\n", dtype="int32")
 
 
 def test_csv_needs_a_label_for_each_sample(tmp_path):
@@ -240,6 +260,53 @@ def test_mnist_parameters(tmp_path, kwargs):
         mx.io.MNISTIter(**idx_files(tmp_path, 5), **kwargs)
 
 
-@given(st.integers(1, 200), st.integers(0, 2**32 - 1))
+@given(st.integers(1, 200), st.integers(-(2**40), 2**40))
 def test_a_shuffle_is_a_permutation(count, seed):
     assert sorted(Shuffler(seed).shuffled(range(count))) == list(range(count))
+
+
+def test_any_integer_is_a_seed(tmp_path):
+    order = Shuffler(2**32 - 1).shuffled(range(9))
+    for seed in (-1, np.int64(-1), np.int32(-1), 2**40 - 1):
+        assert Shuffler(seed).shuffled(range(9)) == order
+        made = mx.io.MNISTIter(**idx_files(tmp_path, 9), batch_size=9, seed=seed, silent=True)
+        assert next(made).index.tolist() == order
+
+
+@pytest.mark.parametrize("number", [np.int64(3), np.int32(3), np.uint8(3)])
+def test_streams_are_seeded_by_integers_of_numpy(number):
+    drawn = []
+    for seed in (3, number):
+        seed_all(seed, mx.io.NDArrayIter(np.zeros(2)))
+        numpys = np.random.rand()  # noqa: NPY002 - the stream that iterators shuffle by
+        drawn.append((random.random(), numpys, mx.nd.random.uniform().asscalar()))
+    assert drawn[0] == drawn[1]
+
+
+def test_threads_share_an_iterator(tmp_path):
+    """Each batch goes to one of them."""
+    path = text(tmp_path, "x.t", "".join(f"{i} 0:1\n" for i in range(400)))
+    made = mx.io.LibSVMIter(path, (1,), batch_size=2)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for it in (made, mx.io.ResizeIter(made, 200)):
+            it.reset()
+            with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                parts = [list(part) for part in pool.map(lambda _, it=it: list(it), range(4))]
+            labels = [b.label[0].asnumpy().tolist() for part in parts for b in part]
+            assert sorted(np.concatenate(labels)) == list(range(400))
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_copies_of_an_iterator_read_on_their_own(tmp_path):
+    made = csv(tmp_path, "1,2\n3,4\n")
+    for other in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+        assert [b.data[0].asnumpy().tolist() for b in other] == [[[1, 2]], [[3, 4]]]
+
+
+def test_a_batch_that_fits_into_no_memory(tmp_path):
+    row = ",".join(["1"] * 1024)
+    with pytest.raises(ShapeError, match=r"CSVIter: data: shape .* fewer than 2\*\*40"):
+        csv(tmp_path, row, data_shape=(1024,), batch_size=2**30)

@@ -36,6 +36,16 @@ def make(records):
     return make
 
 
+def test_a_negative_seed_is_that_of_mxnet(make):
+    for each in (-1, np.int64(-1)):
+        assert next(make(shuffle=True, seed=each)).index.tolist() == [1, 4, 5]
+    assert next(make(seed=-(2**31))).index.tolist() == [0, 1, 2]
+
+
+def test_a_batch_is_aligned_for_programs(make):
+    assert next(make()).data[0]._cell.rows.ctypes.data % 64 == 0
+
+
 def labels(it, epochs=1):
     seen = []
     for _ in range(epochs):
