@@ -124,31 +124,31 @@ class Executor:
 
         Raises:
             TypeError: a name that is no argument.
-            ValueError: a value of another shape.
+            ValueError: a value of another shape. Neither writes any value.
         """
-        for name, value in kwargs.items():
-            self._write_argument(name, value)
+        self._write_arguments(kwargs)
         self._bound.forward(bool(is_train))
         self.show_internals()
         return self.outputs
 
-    def _write_argument(self, name: str, value: Any) -> None:
-        if name not in self.arg_dict:
-            raise UnknownArgumentError(
-                f"forward: unknown argument {name!r}.{nearest(name, self.arg_dict)} "
-                f"Arguments: {', '.join(self.arg_dict)}"
-            )
-        if not isinstance(value, NDArray | np.ndarray | jax.Array):
-            raise ParameterError(
-                f"forward: {name!r}: got {type(value).__name__}, expected an NDArray"
-            )
-        target = self.arg_dict[name]
-        if tuple(value.shape) != target.shape:
-            raise ShapeError(
-                f"forward: argument {name!r} has shape {target.shape}, got {tuple(value.shape)}; "
-                "use reshape() for another shape"
-            )
-        target._set(value)
+    def _write_arguments(self, values: Mapping[str, Any]) -> None:
+        for name, value in values.items():
+            if name not in self.arg_dict:
+                raise UnknownArgumentError(
+                    f"forward: unknown argument {name!r}.{nearest(name, self.arg_dict)} "
+                    f"Arguments: {', '.join(self.arg_dict)}"
+                )
+            if not isinstance(value, NDArray | np.ndarray | jax.Array):
+                raise ParameterError(
+                    f"forward: {name!r}: got {type(value).__name__}, expected an NDArray"
+                )
+            if tuple(value.shape) != self.arg_dict[name].shape:
+                raise ShapeError(
+                    f"forward: argument {name!r} has shape {self.arg_dict[name].shape}, got "
+                    f"{tuple(value.shape)}; use reshape() for another shape"
+                )
+        for name, value in values.items():
+            self.arg_dict[name]._set(value)
 
     def backward(
         self, out_grads: NDArray | Sequence[NDArray] | Mapping[str, NDArray] | None = None,
@@ -211,9 +211,12 @@ class Executor:
 
         Raises:
             ValueError: a name that is not bound, unless ``allow_extra_params``; another shape.
+                Neither writes any value.
         """
-        _copy_in(arg_params, self.arg_dict, "arguments", allow_extra_params)
-        _copy_in(aux_params or {}, self.aux_dict, "auxiliary states", allow_extra_params)
+        args = _fitting(arg_params, self.arg_dict, "arguments", allow_extra_params)
+        aux = _fitting(aux_params or {}, self.aux_dict, "auxiliary states", allow_extra_params)
+        for target, value in args + aux:
+            target._set(value)
 
     def set_monitor_callback(
         self, callback: MonitorCallback | None, monitor_all: bool = False
@@ -412,20 +415,29 @@ def make_executor(
     return Executor(symbol, ctx, args, grads, aux, grad_req, bound, group2ctx)
 
 
-def _copy_in(values: Mapping[str, Any], into: Handles, what: str, allow_extra: bool) -> None:
+def _fitting(
+    values: Mapping[str, Any], into: Handles, what: str, allow_extra: bool
+) -> list[tuple[NDArray, Any]]:
+    """Each array with the value that it gets."""
+    found = []
     for name, value in values.items():
         if name in into:
+            if not isinstance(value, NDArray | np.ndarray | jax.Array):
+                raise ParameterError(
+                    f"copy_params_from: {name!r}: got {type(value).__name__}, expected an NDArray"
+                )
             if tuple(value.shape) != into[name].shape:
                 raise ShapeError(
                     f"copy_params_from: {name!r}: got shape {tuple(value.shape)}, "
                     f"expected {into[name].shape}"
                 )
-            into[name]._set(value)
+            found.append((into[name], value))
         elif not allow_extra:
             raise ParameterError(
                 f"copy_params_from: {name!r} is not among the {what}.{nearest(name, into)} "
                 "Pass allow_extra_params=True to skip such names"
             )
+    return found
 
 
 def _resized(name: str, old: NDArray, shape: tuple[int, ...], grow: bool) -> NDArray:

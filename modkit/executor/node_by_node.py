@@ -55,8 +55,7 @@ class NodeByNode(Executor):
 
     def forward(self, is_train: bool = False, **kwargs: Any) -> list[NDArray]:
         """Run the graph. See `Executor.forward`."""
-        for name, value in kwargs.items():
-            self._write_argument(name, value)
+        self._write_arguments(kwargs)
         arrays = {**self.arg_dict, **self.aux_dict}
         # Other handles of the same cells: the user's own may be on the user's tape.
         given = {n: NDArray(each._cell, each.context) for n, each in arrays.items()}

@@ -561,3 +561,18 @@ def test_equal_nodes_are_one_in_the_optimized_symbol(case, monkeypatch):
         bound = optimized.bind(mx.cpu(), {n: mx.nd.array(v) for n, v in mine.items()})
         for one, other in zip(bound.forward(), plain.forward(**mine), strict=True):
             np.testing.assert_array_equal(one.asnumpy(), other.asnumpy())
+
+
+def test_a_refused_value_leaves_all_as_they_were():
+    executor = bound()
+    before = {n: a.asnumpy() for n, a in executor.arg_dict.items()}
+    x, w = np.ones((2, 3)), np.ones((3, 5))
+    for refused in ({"x": x, "w": w}, {"x": x, "v": w}, {"x": x, "w": 1}):
+        with pytest.raises((TypeError, ValueError)):
+            executor.forward(**refused)
+        with pytest.raises(ValueError, match="copy_params_from: '[wv]'"):
+            executor.copy_params_from(refused)
+    with pytest.raises(ValueError, match="auxiliary states"):
+        executor.copy_params_from({"x": x}, {"w": w})
+    for name, array in executor.arg_dict.items():
+        np.testing.assert_array_equal(array.asnumpy(), before[name])
