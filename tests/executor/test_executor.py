@@ -570,7 +570,7 @@ def test_a_refused_value_leaves_all_as_they_were():
     for refused in ({"x": x, "w": w}, {"x": x, "v": w}, {"x": x, "w": 1}):
         with pytest.raises((TypeError, ValueError)):
             executor.forward(**refused)
-        with pytest.raises(ValueError, match="copy_params_from: '[wv]'"):
+        with pytest.raises(ValueError, match=r"copy_params_from: '[wv]'"):
             executor.copy_params_from(refused)
     with pytest.raises(ValueError, match="auxiliary states"):
         executor.copy_params_from({"x": x}, {"w": w})
