@@ -36,13 +36,15 @@ class Segment:
         wrt: those of them that have gradients.
         made: names of the outputs that later segments read; the first of their outputs.
         heads: which of the graph's outputs the others are.
+        key_data: which of the graph's key data are its own.
     """
 
     def __init__(self, programs: Programs, device: Any, graph: Graph, wrt: Sequence[str],
-                 made: Sequence[str], heads: Sequence[int]):  # fmt: skip
+                 made: Sequence[str], heads: Sequence[int], streams: Sequence[int]):  # fmt: skip
         self.programs, self.device = programs, device
         self.inputs = tuple(n.name for n in graph.inputs)
         self.wrt, self.made, self.heads = tuple(wrt), tuple(made), tuple(heads)
+        self.key_data = [0, 1, *(2 + at for at in streams)]
 
 
 class SegmentedPrograms:
@@ -70,7 +72,7 @@ class SegmentedPrograms:
         values: Any = {name: jax.ShapeDtypeStruct(shape, np.float32) for name, shape in inputs}
         shapes = lowered.open_shapes(values)
         graph = Graph(_with_shapes(lowered.graph, shapes)) if shapes else lowered.graph
-        return list(cut(graph, lowered.compute_dtype, self._contexts, self._wrt, self._train))
+        return list(cut(graph, lowered, self._contexts, self._wrt, self._train))
 
     def forward(self, shared: Arrays, local: Arrays, aux: Arrays, key_data: Any) -> Any:
         """``(outputs, changed aux)``."""
@@ -103,7 +105,7 @@ class SegmentedPrograms:
             for name in segment.inputs:
                 if name not in there:
                     there[name] = placed_on(values[name], segment.device)
-            inputs = {}, {n: there[n] for n in segment.inputs}, {}, key_data[:2]
+            inputs = {}, {n: there[n] for n in segment.inputs}, {}, key_data[segment.key_data]
             if kept is not None and segment.wrt:
                 results, new, pullback = segment.programs.forward_kept(*inputs)
                 kept.append((segment, pullback, results))
@@ -144,7 +146,7 @@ def segmented_for(
 
 def cut(
     graph: Graph,
-    compute_dtype: str | None,
+    whole: Lowered,
     contexts: Sequence[Context],
     wrt: Sequence[str],
     train: bool,
@@ -153,7 +155,7 @@ def cut(
 
     Args:
         graph: the graph.
-        compute_dtype: the 16-bit type that it is computed in, or ``None``.
+        whole: the graph, lowered.
         contexts: the context of each node.
         wrt: the variables with gradients.
         train: training mode.
@@ -172,13 +174,15 @@ def cut(
     heads = [graph.position(e) for e in graph.heads]
     for i, (device, nodes) in enumerate(runs):
         own = [n for n, (a, _) in enumerate(heads) if number[a] == i]
-        part, borders = _part(graph, nodes, [*made[i], *(heads[n] for n in own)])
+        part, borders, copies = _part(graph, nodes, [*made[i], *(heads[n] for n in own)])
         names = {*wrt, *(_border(p) for p in borders if p[0] in moving)}
         moved = tuple(n.name for n in part.inputs if n.name in names)
         context = contexts[nodes[0]]
-        lowered = Lowered(part, Structure(part, compute_dtype), borders=len(made[i]))
+        lowered = Lowered(part, Structure(part, whole.compute_dtype), borders=len(made[i]))
+        found = {part.index[id(copy)]: whole.stream_of.get(at) for at, copy in copies.items()}
+        streams = [found[node] for node in lowered.stream_of]
         programs = Programs(lowered, moved, train, OneContext(context))
-        yield Segment(programs, device, part, moved, [_border(p) for p in made[i]], own)
+        yield Segment(programs, device, part, moved, [_border(p) for p in made[i]], own, streams)
 
 
 def _runs(graph: Graph, devices: Sequence[Any]) -> list[tuple[Any, list[int]]]:
@@ -195,8 +199,11 @@ def _runs(graph: Graph, devices: Sequence[Any]) -> list[tuple[Any, list[int]]]:
 
 def _part(
     graph: Graph, nodes: Sequence[int], heads: Sequence[NodeOutput]
-) -> tuple[Graph, list[NodeOutput]]:
-    """The graph of some nodes, and the outputs of the whole graph that it reads as borders."""
+) -> tuple[Graph, list[NodeOutput], dict[int, Node]]:
+    """The graph of some nodes, the outputs that it reads as borders, and its nodes by number.
+
+    Outputs and numbers are those of the whole graph.
+    """
     copies: dict[int, Node] = {}
     borders: dict[NodeOutput, Node] = {}
 
@@ -214,7 +221,7 @@ def _part(
         if not node.is_variable:
             inputs = [copied(graph.position(e)) for e in node.inputs]
             copies[at] = node.on(inputs)
-    return Graph(map(copied, heads)), list(borders)
+    return Graph(map(copied, heads)), list(borders), copies
 
 
 def _border(place: NodeOutput) -> str:

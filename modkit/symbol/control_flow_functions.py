@@ -44,6 +44,19 @@ class _CutOut(NamedTuple):
         """Names of the variables, in their order."""
         return list(self.outside)
 
+    @property
+    def keys(self) -> list[tuple[str, int, int]]:
+        """For each variable, its name and what it stands for: several bodies have those in common.
+
+        What it stands for may have the name of another; a loop variable changes and what it stands
+        for at first does not, so that their names tell them apart.
+        """
+        return [(name, *_identity(entry)) for name, entry in self.outside.items()]
+
+
+def _identity(entry: Entry) -> tuple[int, int]:
+    return id(entry.node), 0 if entry.node.is_variable else entry.output
+
 
 class _BodyScope(AttrScope):
     """A scope whose nodes belong to one body.
@@ -97,7 +110,7 @@ class _BodyScope(AttrScope):
 
         def moved(entry: Entry) -> Entry:
             node = entry.node
-            key = (id(node), 0 if node.is_variable else entry.output)
+            key = _identity(entry)
             if self._owns(entry):
                 return Entry(made[key[0], 0].node, entry.output)
             if key not in made:
@@ -140,17 +153,16 @@ def _symbols(node: Node, first: int, last: int) -> list[Symbol]:
     return [Symbol([Entry(node, i)]) for i in range(first, last)]
 
 
-def _union(bodies: Sequence[_CutOut]) -> dict[str, Entry]:
-    """The inputs of a node, by the names of the variables that they feed."""
-    found: dict[str, Entry] = {}
+def _union(bodies: Sequence[_CutOut]) -> dict[tuple[str, int, int], Entry]:
+    """The inputs of a node, by the keys of the variables that they feed."""
+    found: dict[tuple[str, int, int], Entry] = {}
     for body in bodies:
-        for name, entry in body.outside.items():
-            found.setdefault(name, entry)
+        found |= zip(body.keys, body.outside.values(), strict=True)
     return found
 
 
-def _locations(names: Sequence[str], among: Sequence[str]) -> list[int]:
-    return [among.index(name) for name in names]
+def _locations(keys: Sequence[Any], among: Sequence[Any]) -> list[int]:
+    return [among.index(key) for key in keys]
 
 
 def foreach(
@@ -284,8 +296,8 @@ def while_loop(
         num_outputs=len(outputs) + len(new),
         num_out_data=len(outputs),
         max_iterations=steps,
-        cond_input_locs=_locations(test.names, list(inputs)),
-        func_input_locs=_locations(body.names, list(inputs)),
+        cond_input_locs=_locations(test.keys, list(inputs)),
+        func_input_locs=_locations(body.keys, list(inputs)),
         func_var_locs=_locations(own, body.names),
     )
     count = len(outputs)
@@ -334,8 +346,8 @@ def cond(
         list(inputs.values()),
         [test, then, other],
         num_outputs=counts[0],
-        cond_input_locs=_locations(test.names, list(inputs)),
-        then_input_locs=_locations(then.names, list(inputs)),
-        else_input_locs=_locations(other.names, list(inputs)),
+        cond_input_locs=_locations(test.keys, list(inputs)),
+        then_input_locs=_locations(then.keys, list(inputs)),
+        else_input_locs=_locations(other.keys, list(inputs)),
     )
     return regroup(_symbols(node, 0, counts[0]), forms[0])

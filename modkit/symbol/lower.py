@@ -6,8 +6,8 @@ import copy
 import functools
 import weakref
 import zlib
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -66,6 +66,7 @@ class Lowered:
         structure: of this graph.
         borders: how many of its outputs, from the first on, are values inside a larger graph, and
             so stay in the compute type.
+        before: names of nodes of other graphs that draw from the same key.
 
     Attributes:
         graph: the graph, which is immutable.
@@ -77,8 +78,9 @@ class Lowered:
         ignoring_heads: for each output, whether its operator needs no head gradient.
         steps: the nodes in topological order.
         takes_key: whether any operator draws random numbers.
-        streams: stream numbers of the nodes that draw, in topological order: the CRC-32 of their
-            names, so that they do not depend on other nodes.
+        drawing: names of the nodes that draw, in topological order.
+        streams: their stream numbers; see `streams_of`.
+        stream_of: where the number of a node's stream is in ``streams``, by number of the node.
         on_host: whether running it calls Python.
         host_aux: auxiliary states that the nodes which call Python write, in the backward pass
             too: the cotangent of such a state's new value is that value, and the cotangent of its
@@ -97,7 +99,13 @@ class Lowered:
     _lent_by: Lowered | None = None
     _holder: Callable[[], Lowered | None] = staticmethod(lambda: None)
 
-    def __init__(self, graph: Graph, structure: Structure, borders: int = 0):
+    def __init__(
+        self,
+        graph: Graph,
+        structure: Structure,
+        borders: int = 0,
+        before: Iterable[str] = (),
+    ):
         # A copy: the symbol's own nodes may be given other attributes later.
         graph = self.graph = Graph(rewrite(graph, {}))
         stypes = storage_types(graph)
@@ -119,8 +127,9 @@ class Lowered:
         )
         drawing = [i for i, s in enumerate(self.steps) if s.takes_key]
         self.takes_key = bool(drawing)
-        self.streams = tuple(zlib.crc32(self.steps[i].name.encode()) for i in drawing)
-        self._stream_of = {i: at for at, i in enumerate(drawing)}
+        self.drawing = tuple(self.steps[i].name for i in drawing)
+        self.streams = streams_of(self.drawing, before)
+        self.stream_of = {i: at for at, i in enumerate(drawing)}
         self.needs_x64 = any(s.makes_x64 for s in self.steps)
         host_nodes = [i for i, s in enumerate(self.steps) if s.on_host]
         self.on_host = bool(host_nodes)
@@ -277,7 +286,7 @@ class Lowered:
             host_aux=self._host_aux,
             compute_dtype=self.compute_dtype,
             shapes=self.open_shapes(values),
-            draws=Draws(key, streams, self._stream_of),
+            draws=Draws(key, streams, self.stream_of),
             train=train,
             watcher=watcher,
             channels_last=channels_last,
@@ -378,8 +387,7 @@ def _steps(graph: Graph, compute_dtype: str | None) -> tuple[NodeCall, ...]:
             continue
         op, attrs = node.op, node.params
         if node.subgraphs:
-            bodies = tuple(_lowered_body(node, body, compute_dtype) for body in node.subgraphs)
-            attrs = {**attrs, "bodies": bodies}
+            attrs = {**attrs, "bodies": _lowered_bodies(node, compute_dtype)}
         names = op.input_names(attrs)
         written = (*op.aux_names(attrs), *op.rewrites)
         aux = tuple(
@@ -391,21 +399,41 @@ def _steps(graph: Graph, compute_dtype: str | None) -> tuple[NodeCall, ...]:
     return tuple(steps)
 
 
-def _lowered_body(node: Node, body: Graph, compute_dtype: str | None) -> Lowered:
-    """A graph that an operator of control flow runs.
+def streams_of(names: Iterable[str], before: Iterable[str] = ()) -> tuple[int, ...]:
+    """Numbers of the random streams of nodes, by their names alone; of one name, each its own.
+
+    So a node's numbers do not depend on other nodes.
+
+    Args:
+        names: of the nodes, in their order.
+        before: names of nodes that come before them.
+    """
+    counts, found = Counter(before), []
+    for name in names:
+        text = f"{name}\0{counts[name]}" if counts[name] else name
+        found.append(zlib.crc32(text.encode()))
+        counts[name] += 1
+    return tuple(found)
+
+
+def _lowered_bodies(node: Node, compute_dtype: str | None) -> tuple[Lowered, ...]:
+    """The graphs that an operator of control flow runs.
 
     Raises:
-        NotSupportedError: an operator in it calls Python.
+        NotSupportedError: an operator in them calls Python.
     """
-    _require_distinct_variables(body)
-    lowered = Lowered(body, Structure(body, compute_dtype))
-    if lowered.on_host:
+    made: list[Lowered] = []
+    for body in node.subgraphs:
+        _require_distinct_variables(body)
+        before = chain.from_iterable(each.drawing for each in made)
+        made.append(Lowered(body, Structure(body, compute_dtype), before=before))
+    if any(each.on_host for each in made):
         raise NotSupportedError(
             f"operator {node.op_name} of node {node.name!r}: its body calls Python (Custom), which "
             "only operators outside of loops and branches may; write it in JAX, with "
             "modkit.ops.registry.op, or unroll the loop"
         )
-    return lowered
+    return tuple(made)
 
 
 def _require_distinct_variables(graph: Graph) -> None:

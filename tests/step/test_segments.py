@@ -302,3 +302,16 @@ def test_a_failure_leaves_the_states_as_they_were():
     with pytest.raises(mx.MXNetError, match="node 'b'"):
         executor.outputs[0].asnumpy()
     np.testing.assert_array_equal(executor.aux_dict["bn_moving_mean"].asnumpy(), before)
+
+
+def test_nodes_of_one_name_have_the_streams_of_the_whole_graph():
+    x, nets = mx.sym.Variable("x"), {}
+    for name in ("one", "two"):
+        with group(name):
+            nets[name] = mx.sym.Dropout(x, name="same")
+    net, found = mx.sym.Group([nets["two"], nets["one"], *nets.values()]), []
+    for spread in (None, GROUPS):
+        mx.random.seed(3)
+        executor = net.bind(mx.cpu(), {"x": mx.nd.ones((40,))}, group2ctx=spread)
+        found.append([y.asnumpy().tolist() for y in executor.forward(is_train=True)])
+    assert found[0] == found[1] and found[0][0] != found[0][1]

@@ -497,3 +497,34 @@ made = executor.forward(is_train=True, a=mx.nd.ones((4, 32)))[0].asnumpy()
 print(json.dumps(sorted(set(made.ravel().tolist()))))
 """
     assert answer(program, XLA_FLAGS="", MODKIT_CACHE="off") == [0, 2]
+
+
+def test_values_of_one_name_enter_bodies_apart():
+    x, p, i = map(mx.sym.Variable, ("x", "p", "i"))
+    u, v = mx.sym.exp(x, name="same"), mx.sym.negative(x, name="same")
+    chosen = S.cond(p, lambda: u + 0, lambda: v + 0)
+    looped, _ = S.while_loop(
+        lambda i: i < 2 + mx.sym.sum(0 * u), lambda i: (i + mx.sym.sum(v), i + 1), i, 2
+    )
+    given = {"x": mx.nd.ones((2,)), "p": mx.nd.zeros((1,)), "i": mx.nd.zeros((1,))}
+    outputs = mx.sym.Group([chosen, looped]).bind(mx.cpu(), given).forward()
+    assert [y.asnumpy().tolist() for y in outputs] == [[-1, -1], [[-2], [-1]]]
+
+
+def test_nodes_of_one_name_draw_apart_in_a_body_and_in_its_condition():
+    def drawn(_):
+        return mx.sym.random.uniform(shape=(8,), name="drawn")
+
+    rows, _ = S.foreach(lambda x, s: ([drawn(x) + x, drawn(x) + x], s), mx.sym.zeros((1, 8)), [])
+    first, second = mx.sym.Group(rows).bind(mx.cpu(), {}).forward()
+    assert (first != second).asnumpy().all()
+    _, last = S.while_loop(
+        lambda found: mx.sym.max(mx.sym.abs(drawn(found) - found)) > 0,
+        lambda found: ([], drawn(found) + 0 * found),
+        mx.sym.zeros((8,)),
+        1,
+    )
+    test = (
+        "_while_loop with equal draws of the condition and of the body ends with their difference"
+    )
+    assert last.bind(mx.cpu(), {}).forward()[0].asnumpy().all(), test

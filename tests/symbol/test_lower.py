@@ -1,5 +1,7 @@
 """Lowering: the graph as a pure function, its names, its keys and its cache."""
 
+import zlib
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +13,7 @@ from modkit.context import cpu
 from modkit.errors import MXNetError, ParameterError
 from modkit.name import NameManager
 from modkit.symbol import evaluate
-from modkit.symbol.lower import lower
+from modkit.symbol.lower import lower, streams_of
 from modkit.symbol.row_sparse import Factor, row_sources
 
 KEY = jax.random.key(0)
@@ -179,3 +181,12 @@ def test_readers_of_labels_that_are_cast_are_traced_once(monkeypatch):
     executor.backward()
     executor.grad_dict["data"].wait_to_read()
     assert traced.count("loss") == 1
+
+
+def test_nodes_of_one_name_draw_apart():
+    assert streams_of(["d", "e", "d"], before=["e"])[0] == zlib.crc32(b"d")
+    assert len({*streams_of(["d", "e", "d"]), *streams_of(["d", "e"], before="dde")}) == 5
+    x = sym.Variable("x")
+    masks = sym.Group([sym.Dropout(x, name="d"), sym.Dropout(x, name="d")])
+    first, second = lower(masks).run(_ones(x=(40,)), KEY, True).outputs
+    assert not np.array_equal(first, second)
