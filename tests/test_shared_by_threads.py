@@ -1,13 +1,16 @@
 """Stores, gradients, files, iterators and modules that several threads share: nothing is lost."""
 
 import pickle
+import sys
 import threading
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import modkit as mx
 from modkit.io import record_format
+from modkit.metric import traced
 from modkit.ndarray import tape_gradients
 from modkit.optimizer import eager_update
 from modkit.step import store as step_store
@@ -247,3 +250,82 @@ def test_the_profiler_starts_once(tmp_path, monkeypatch):
     other.end()
     mx.profiler.set_state("stop")
     assert not started
+
+
+def _on_a_device(metric):
+    """An update of one right and one wrong class, which stays pending."""
+    sums = metric.fused()([jnp.array([0.0, 0.0])], [jnp.eye(2)])
+    return lambda: metric.absorb(sums)
+
+
+def test_pending_updates_of_a_metric_count_once(monkeypatch):
+    metric = mx.metric.Accuracy()
+    update = _on_a_device(metric)
+    update()
+    other = Overtaker(metric.get)
+    monkeypatch.setattr(traced, "_fetched", other.after(traced._fetched))
+    assert metric.get() == ("accuracy", 0.5)
+    other.end()
+    assert (metric.sum_metric, metric.num_inst) == (1, 2)
+
+
+def test_no_update_of_a_metric_waits_for_another_threads_device(monkeypatch):
+    metric = mx.metric.Accuracy()
+    update = _on_a_device(metric)
+    update()
+    other = Overtaker(update)
+    fetched = traced._fetched
+
+    def waits(updates):
+        other.end()  # while this thread waits for the device
+        return fetched(updates)
+
+    monkeypatch.setattr(traced, "_fetched", waits)
+    assert metric.get_global() == ("accuracy", 0.5)
+    assert metric.num_inst == 4
+
+
+@pytest.mark.parametrize("name", ["acc", "f1", "ce", "pearsonr", mx.metric.np(lambda y, p: 1.0)])
+def test_all_updates_of_a_metric_are_in_its_totals(name, fast_switches):
+    metric, labels = mx.metric.create(name), np.array([0.0, 1.0])
+    outputs = labels if metric.name == "pearsonr" else np.array([[0.9, 0.1], [0.2, 0.8]])
+
+    def update():
+        for _ in range(300):
+            metric.update([labels], [outputs])
+
+    update()
+    once = metric.num_inst
+    run_all([threading.Thread(target=update) for _ in range(3)])
+    assert metric.num_inst == 4 * once
+
+
+def test_all_updates_are_counted(fast_switches):
+    optimizer = mx.optimizer.SGD()
+
+    def update():
+        for _ in range(300):
+            optimizer._update_count(0)
+            optimizer._update_count([1, 2])
+
+    run_all([threading.Thread(target=update) for _ in range(3)])
+    assert dict(optimizer._index_update_count) == {0: 900, 1: 900, 2: 900}
+    assert optimizer.num_update == 900
+
+
+def test_an_update_that_is_taken_back_leaves_the_counts_of_others():
+    optimizer = mx.optimizer.SGD()
+    optimizer._update_count(0)
+    optimizer._update_count(1)
+    optimizer._update_count(1)  # another thread's, after the first begins
+    optimizer._uncount((0,), 0)
+    assert dict(optimizer._index_update_count) == {0: 0, 1: 2} and optimizer.num_update == 2
+
+
+@pytest.fixture
+def fast_switches():
+    """Threads take turns after every few operations."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)

@@ -7,17 +7,21 @@ import dataclasses
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import numpy as np
 
+from modkit import fork
 from modkit.constructors import ChecksArguments
 from modkit.errors import NameNotFoundError, NotSupportedError, ParameterError, ShapeError, nearest
 from modkit.ndarray import NDArray
 from modkit.registry import get_alias_func, get_register_func
 
 Names = Sequence[str] | None
+
+totals_lock = fork.lock()
+"""Held while totals on the host change or are read together; never while a device computes."""
 
 
 class EvalMetric(ChecksArguments):
@@ -109,13 +113,17 @@ class EvalMetric(ChecksArguments):
 
         Differs: the value is a Python float, which prints as MXNet's NumPy numbers do with NumPy 1.
         """
-        return self.name, self._value(self.sum_metric, self.num_inst)
+        return self.name, self._value(*self._sums())
 
     def get_global(self) -> tuple[Any, Any]:
         """Name and value since the last `reset`; `reset_local` does not affect it."""
         if not self._has_global_stats:
             return self.get()
-        return self.name, self._value(self.global_sum_metric, self.global_num_inst)
+        return self.name, self._value(*self._sums("global_"))
+
+    def _sums(self, kind: Literal["", "global_"] = "") -> tuple[Any, Any]:
+        """A total and its number of instances, of one moment."""
+        return getattr(self, f"{kind}sum_metric"), getattr(self, f"{kind}num_inst")
 
     def _value(self, total: Any, count: Any) -> Any:
         value = total / count if count else math.nan

@@ -10,7 +10,14 @@ from typing import Any
 import numpy
 
 from modkit.errors import NotSupportedError, ParameterError
-from modkit.metric.base import EvalMetric, Names, as_numpy, check_label_shapes, register
+from modkit.metric.base import (
+    EvalMetric,
+    Names,
+    as_numpy,
+    check_label_shapes,
+    register,
+    totals_lock,
+)
 
 Feval = Callable[[numpy.ndarray, numpy.ndarray], Any]
 
@@ -67,10 +74,11 @@ class CustomMetric(EvalMetric):
             labels, preds = check_label_shapes(labels, preds, wrap=True)
         for label, pred in zip(labels, preds, strict=False):
             total, count = self._sum_and_count(self._feval(as_numpy(label), as_numpy(pred)))
-            self.sum_metric += total
-            self.num_inst += count
-            self.global_sum_metric += total
-            self.global_num_inst += count
+            with totals_lock:
+                self.sum_metric += total
+                self.num_inst += count
+                self.global_sum_metric += total
+                self.global_num_inst += count
 
     def _sum_and_count(self, value: Any) -> tuple[Any, Any]:
         """A sum, and the number of instances in it, from a value of the function."""

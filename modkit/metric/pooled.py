@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from modkit.errors import ParameterError
-from modkit.metric.base import Names, rebuilt
+from modkit.metric.base import Names, rebuilt, totals_lock
 from modkit.metric.statistics import Statistic
 from modkit.metric.traced import TracedMetric
 
@@ -51,12 +51,12 @@ class PooledMetric(TracedMetric):
 
     def reset(self) -> None:
         """Clear the local and the global totals."""
-        self._pools = [self._empty(), self._empty()]
-        super().reset()
+        with totals_lock:
+            self._pools = [self._empty(), self._empty()]
+            super().reset()
 
-    def reset_local(self) -> None:
-        """Clear the local totals of `get`; keep the global ones of `get_global`."""
-        super().reset_local()
+    def _begin_local(self) -> None:
+        super()._begin_local()
         self._pools[0] = self._empty()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -67,7 +67,8 @@ class PooledMetric(TracedMetric):
         """See `EvalMetric.merge`."""
         super().merge(state)
         if self.average == "micro":
-            self._pool(*rebuilt(_read(state)["_pools"], self._pools), count=0)
+            with totals_lock:
+                self._pool(*rebuilt(_read(state)["_pools"], self._pools), count=0)
 
     def _add_pool(self, pool: Any, count: int) -> None:
         """Add the samples of an update, which are ``count`` instances in the pools."""

@@ -6,7 +6,7 @@ import copy
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ import numpy as np
 
 from modkit.errors import ModkitError, ShapeError
 from modkit.interpreter import quietly
-from modkit.metric.base import EvalMetric, check_label_shapes
+from modkit.metric.base import EvalMetric, check_label_shapes, totals_lock
 from modkit.metric.functions import Pairwise, TracedFunction, positions, select
 from modkit.metric.packed import pack, unpack
 from modkit.metric.statistics import OUTSIDE, CheckedMean, Mean, Statistic
@@ -80,35 +80,57 @@ class TracedMetric(EvalMetric):
 
     def state_dict(self) -> dict[str, Any]:
         """See `EvalMetric.state_dict`. Waits for pending updates."""
-        return super(TracedMetric, self._folded()).state_dict()
+        self._folded()
+        with totals_lock:
+            return super().state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """See `EvalMetric.load_state_dict`. Drops pending updates."""
+        with totals_lock:
+            self._pending = []
+            super().load_state_dict(state)
 
     def merge(self, state: Mapping[str, Any]) -> None:
         """See `EvalMetric.merge`."""
         if type(self).get is not EvalMetric.get:
             super().merge(state)
-        self._folded()
-        for totals, other in ((self._local, state["_local"]), (self._global, state["_global"])):
-            totals.total += other["total"]
-            totals.count += other["count"]
+        with totals_lock:
+            for totals, other in ((self._local, state["_local"]), (self._global, state["_global"])):
+                totals.total += other["total"]
+                totals.count += other["count"]
 
     def _snapshot(self) -> Callable[[], dict[str, Any]]:
         """See `EvalMetric._snapshot`. The caller of the function waits for pending updates."""
         if type(self).state_dict is not TracedMetric.state_dict:
             return super()._snapshot()
-        frozen = copy.copy(self)
-        frozen._pending = []
-        frozen = copy.deepcopy(frozen)
-        frozen._pending = list(self._pending)
+        with totals_lock:
+            frozen = copy.copy(self)
+            frozen._pending = []
+            frozen = copy.deepcopy(frozen)
+            frozen._pending = list(self._pending)
         return frozen.state_dict
 
     def reset(self) -> None:
         """Clear the local and the global totals, and drop pending updates."""
-        self._pending, self._pending_bytes = [], 0
-        self._local, self._global = Totals(), Totals()
+        with totals_lock:
+            self._pending, self._pending_bytes = [], 0
+            self._local, self._global = Totals(), Totals()
 
     def reset_local(self) -> None:
         """Clear the local totals of `get`; keep the global ones of `get_global`."""
-        self._folded()._local = Totals()
+        self._folded()
+        with totals_lock:
+            self._begin_local()
+
+    def _begin_local(self) -> None:
+        self._local = Totals()
+
+    def _sums(self, kind: Literal["", "global_"] = "") -> tuple[Any, Any]:
+        """See `EvalMetric._sums`."""
+        self._folded()
+        with totals_lock:
+            totals = self._global if kind else self._local
+            return totals.total, totals.count
 
     def update(self, labels: Any, preds: Any) -> None:
         """Add a batch: lists of labels and of outputs, or one of each. Does not block.
@@ -127,10 +149,11 @@ class TracedMetric(EvalMetric):
                 )
         except ShapeError as error:
             raise ShapeError(f"{self.name}: {error}") from error
-        if here is None or self._pending:
-            self.absorb(sums)
-        else:
-            self._fold(sums)
+        with totals_lock:
+            if here is not None and not self._pending:
+                self._fold(sums)
+                return
+        self.absorb(sums)
 
     def _as_lists(self, labels: Any, preds: Any) -> tuple[list[Any], list[Any]]:
         if not self.statistic.needs_label:
@@ -166,34 +189,47 @@ class TracedMetric(EvalMetric):
 
     def absorb(self, sums: Any, *, stacked: bool = False) -> None:
         """See `EvalMetric.absorb`."""
-        if not self._pending:
-            self._each_bytes = _bytes(sums)
-        self._pending.append((sums, stacked))
-        self._pending_bytes += self._each_bytes
-        if len(self._pending) >= FOLD_EVERY or self._pending_bytes >= FOLD_BYTES:
-            self._fold_oldest(max(1, len(self._pending) - KEEP_UNREAD))
+        with totals_lock:
+            if not self._pending:
+                self._each_bytes = _bytes(sums)
+            self._pending.append((sums, stacked))
+            self._pending_bytes += self._each_bytes
+            count = len(self._pending)
+            is_full = count >= FOLD_EVERY or self._pending_bytes >= FOLD_BYTES
+        if is_full:
+            self._fold_oldest(max(1, count - KEEP_UNREAD))
 
     def _folded(self) -> TracedMetric:
         """This metric, after adding up all pending updates."""
-        if self._pending:
-            self._fold_oldest(len(self._pending))
+        self._fold_oldest(len(self._pending))
         return self
 
     def _fold_oldest(self, count: int) -> None:
-        """Add up the oldest pending updates; after an error, those after it stay pending."""
+        """Add up the oldest pending updates; after an error, those after it stay pending.
+
+        The wait for the device is before the lock is taken, so that no other thread waits for it.
+        """
         oldest = self._pending[:count]
-        updates: list[Any] = []
-        for sums, (_, stacked) in zip(_fetched(oldest), oldest, strict=True):
-            updates += _unstacked(sums) if stacked else [sums]
-        parts = unpack([part for update in updates for part in update])
-        del self._pending[:count]
-        left = iter(updates)
-        try:
-            for update in left:
-                self._fold(tuple(itertools.islice(parts, len(update))))
-        finally:
-            self._pending[:0] = [(update, False) for update in left]
-            self._pending_bytes = self._each_bytes * len(self._pending)
+        if not oldest:
+            return
+        fetched = [
+            _unstacked(sums) if stacked else [sums]
+            for sums, (_, stacked) in zip(_fetched(oldest), oldest, strict=True)
+        ]
+        with totals_lock:
+            # Another thread may have added up the first of them meanwhile, or begun anew.
+            first = self._pending[0] if self._pending else None
+            done = next((i for i, each in enumerate(oldest) if each is first), len(oldest))
+            del self._pending[: len(oldest) - done]
+            updates = list(itertools.chain.from_iterable(fetched[done:]))
+            parts = unpack([part for update in updates for part in update])
+            left = iter(updates)
+            try:
+                for update in left:
+                    self._fold(tuple(itertools.islice(parts, len(update))))
+            finally:
+                self._pending[:0] = [(update, False) for update in left]
+                self._pending_bytes = self._each_bytes * len(self._pending)
 
     def _fold(self, update: Sequence[Any]) -> None:
         """Add one update on the host: a tuple of statistics, one for each output."""

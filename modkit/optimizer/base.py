@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from modkit import registry
+from modkit import fork, registry
 from modkit.constructors import check_arguments, check_keywords, number_of
 from modkit.errors import (
     ModkitError,
@@ -50,6 +50,7 @@ class UpdateCounts:
         present: the one of them that is current, identified by identity, else by value.
 
     Attributes:
+        lock: held while counts are read or changed, as several threads may update.
         uneven: whether the indices of the latest `add` have several counts.
     """
 
@@ -59,7 +60,7 @@ class UpdateCounts:
         counted: Mapping[int, dict[Any, int]] | None = None,
         present: Mapping[Any, int] | None = None,
     ):
-        self.begin = begin
+        self.begin, self.lock = begin, fork.lock()
         self._all: dict[int, dict[Any, int]] = dict(counted or {0: dict(present or {})})
         self._device = next(
             (d for d, c in self._all.items() if c is present or c == present), next(iter(self._all))
@@ -72,72 +73,77 @@ class UpdateCounts:
         """Increment the count of each index; the maximum of the new counts, 0 of none."""
         if not indices:
             return 0
-        if self._block is not None and self._block[0] == indices:
-            self._steps += 1
-            return self._block[2] + self._steps
-        counts = self.present()
-        new = [counts.get(i, self.begin) + 1 for i in indices]
-        repeated = len(set(indices)) < len(indices)
-        self.uneven = repeated or len(set(new)) > 1
-        if repeated:  # an index that counts several times
-            for i in indices:
-                counts[i] = counts.get(i, self.begin) + 1
-            return max(new)
-        top = max(new) - 1
-        self._block, self._steps = (indices, np.array(new, np.float64) - 1, top), 1
-        return top + 1
+        with self.lock:
+            if self._block is not None and self._block[0] == indices:
+                self._steps += 1
+                return self._block[2] + self._steps
+            counts = self.present()
+            new = [counts.get(i, self.begin) + 1 for i in indices]
+            repeated = len(set(indices)) < len(indices)
+            self.uneven = repeated or len(set(new)) > 1
+            if repeated:  # an index that counts several times
+                for i in indices:
+                    counts[i] = counts.get(i, self.begin) + 1
+                return max(new)
+            top = max(new) - 1
+            self._block, self._steps = (indices, np.array(new, np.float64) - 1, top), 1
+            return top + 1
 
     def of(self, indices: Sequence[Any]) -> np.ndarray:
         """The counts of these indices, as float64."""
-        if self._block is not None and self._block[0] == indices:
-            return self._block[1] + self._steps
-        counts = self.present()
-        return np.array([counts.get(i, self.begin) for i in indices], np.float64)
+        with self.lock:
+            if self._block is not None and self._block[0] == indices:
+                return self._block[1] + self._steps
+            counts = self.present()
+            return np.array([counts.get(i, self.begin) for i in indices], np.float64)
 
-    def remove(self, indices: Sequence[Any]) -> None:
-        """Decrement the count of each index: take `add` back."""
-        counts = self.present()
-        for i in indices:
-            counts[i] -= 1
+    def remove(self, indices: Sequence[Any]) -> int:
+        """Decrement the count of each index: take `add` back; the maximum of all counts."""
+        with self.lock:
+            counts = self.present()
+            for i in indices:
+                counts[i] -= 1
+            return max(counts.values(), default=0)
 
     def copy(self) -> UpdateCounts:
         """The counts as they are now."""
-        made = copy.copy(self)
-        made._all = {device: dict(counts) for device, counts in self._all.items()}
-        return made
+        with self.lock:
+            made = copy.copy(self)
+            made._all = {device: dict(counts) for device, counts in self._all.items()}
+            return made
 
     def restore(self, before: UpdateCounts) -> None:
         """Go back to a copy; the mutable dictionaries stay the same objects."""
-        for device, counts in self._all.items():
-            counts.clear()
-            counts.update(before._all.get(device, {}))
-        self._device, self._block, self._steps = before._device, before._block, before._steps
-        self.uneven = before.uneven
+        with self.lock:
+            for device, counts in self._all.items():
+                counts.clear()
+                counts.update(before._all.get(device, {}))
+            self._device, self._block, self._steps = before._device, before._block, before._steps
+            self.uneven = before.uneven
 
     def present(self) -> dict[Any, int]:
         """The counts of the current device; mutable."""
-        self._fold()
-        return self._all[self._device]
+        return self.all()[self._device]
 
     def all(self) -> dict[int, dict[Any, int]]:
-        """The counts of all devices; mutable."""
-        self._fold()
-        return self._all
+        """The counts of all devices; mutable.
+
+        Pending increments are written into them; the next `add` starts from there.
+        """
+        with self.lock:
+            if self._block is not None:
+                indices, base, _ = self._block
+                counts = (base + self._steps).astype(np.int64).tolist()
+                self._all[self._device].update(zip(indices, counts, strict=True))
+                self._block, self._steps = None, 0
+            return self._all
 
     def device(self, device_id: int) -> None:
         """Make ``device_id`` the current device."""
         if device_id != self._device:
-            self._fold()
-            self._all.setdefault(device_id, {})
-            self._device = device_id
-
-    def _fold(self) -> None:
-        """Write pending increments into the dictionary; the next `add` starts from it."""
-        if self._block is not None:
-            indices, base, _ = self._block
-            counts = (base + self._steps).astype(np.int64).tolist()
-            self._all[self._device].update(zip(indices, counts, strict=True))
-            self._block, self._steps = None, 0
+            with self.lock:
+                self.all().setdefault(device_id, {})
+                self._device = device_id
 
 
 class Optimizer:
@@ -332,12 +338,13 @@ class Optimizer:
     def _update_count(self, index: Any) -> None:
         """Increment the update count of one parameter, or of each in a list."""
         indices = tuple(index) if isinstance(index, list | tuple) else (index,)
-        self.num_update = max(self.num_update, self._counts.add(indices))
+        with self._counts.lock:
+            self.num_update = max(self.num_update, self._counts.add(indices))
 
     def _uncount(self, indices: Sequence[Any], before: int) -> None:
         """Take back an update that is not made, as its schedule raised; ``before``: its count."""
-        self._counts.remove(indices)
-        self.num_update = before
+        with self._counts.lock:  # the count is another thread's, if that has updated since
+            self.num_update = max(before, self._counts.remove(indices))
 
     @contextlib.contextmanager
     def _uncounted_on_error(self) -> Iterator[None]:
@@ -489,7 +496,7 @@ class Optimizer:
         state = {**self.__dict__}
         for name in ("param_dict", "_derived", "_counts", *_OF_A_TRAINING):
             state.pop(name, None)
-        counts = self._counts
+        counts = self._counts.copy()
         state["allow_np_array"] = False  # MXNet's optimizers read it
         state["begin_num_update"] = counts.begin
         state["_all_index_update_counts"] = counts.all()

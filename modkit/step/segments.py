@@ -179,7 +179,7 @@ def cut(
         moved = tuple(n.name for n in part.inputs if n.name in names)
         context = contexts[nodes[0]]
         lowered = Lowered(part, Structure(part, whole.compute_dtype), borders=len(made[i]))
-        found = {part.index[id(copy)]: whole.stream_of.get(at) for at, copy in copies.items()}
+        found = {part.index[id(copies[at])]: n for at, n in whole.stream_of.items() if at in copies}
         streams = [found[node] for node in lowered.stream_of]
         programs = Programs(lowered, moved, train, OneContext(context))
         yield Segment(programs, device, part, moved, [_border(p) for p in made[i]], own, streams)

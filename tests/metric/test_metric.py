@@ -300,3 +300,11 @@ def test_one_program_for_equal_metrics(monkeypatch):
             metric.update([np.zeros(77, np.float32)], [on_device(np.zeros((77, 3), np.float32))])
         assert metric.get()[1] == 1
     assert len(traced) == 1
+
+
+def test_a_loaded_state_takes_the_place_of_pending_updates():
+    metric = modkit.metric.Accuracy()
+    state = metric.state_dict()
+    metric.absorb(metric.fused()([np.zeros(2, "float32")], [np.eye(2, dtype="float32")]))
+    metric.load_state_dict(state)
+    assert metric.num_inst == 0
