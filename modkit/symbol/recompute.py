@@ -65,15 +65,19 @@ def parts(
         again: the nodes that are computed again.
         host_nodes: the nodes that call Python, which a checkpoint must not contain.
     """
-    cheap, cut = frozenset(again), [[]]
+    cheap, alone, cut = frozenset(again), frozenset(host_nodes), [[]]
+    has_cheap = False  # the last of the parts so far
     for i, sources in enumerate(reads):
-        if sources is not None:
-            if i in host_nodes:
-                cut += [[i], []]
-                continue
-            cut[-1].append(i)
-            if i not in cheap and not cheap.isdisjoint(cut[-1]):
-                cut.append([])
+        if sources is None:
+            continue
+        if i in alone:
+            cut += [[i], []]
+            has_cheap = False
+            continue
+        cut[-1].append(i)
+        if i not in cheap and has_cheap:
+            cut.append([])
+        has_cheap = i in cheap or (has_cheap and bool(cut[-1]))
     wanted, made = set(heads), []
     for nodes in reversed([n for n in cut if n]):
         read = {source for i in nodes for source in reads[i] or ()}

@@ -90,6 +90,11 @@ class Symbol(Fluent):
             return f"<{type(self).__name__} group [{', '.join(h.node.name for h in self._heads)}]>"
         return f"<{type(self).__name__} {self.name}>"
 
+    @property
+    def _shown(self) -> str:
+        """The symbol in a message: its repr, but for a large group."""
+        return repr(self) if len(self) <= 8 else f"<Symbol group of {len(self):,} outputs>"
+
     def _repr_html_(self) -> str:
         """The graph as a picture, for notebooks; a line where it is too large for one."""
         nodes = self.graph.nodes
@@ -106,19 +111,19 @@ class Symbol(Fluent):
         if isinstance(index, slice):
             picked = [self._heads[i] for i in _range_of(index, len(self))]
             if not picked:
-                raise IndexError(f"{self!r}: no outputs in {index}, it has {len(self)}")
+                raise IndexError(f"{self._shown}: no outputs in {index}, it has {len(self)}")
             return Symbol(picked)
         if isinstance(index, str):
             index = self._find_output(index)
         if not isinstance(index, int):
             raise ParameterError(
-                f"{self!r}: got index {index!r} of type {type(index).__name__}, expected an int, "
-                "a slice or the name of an output"
+                f"{self._shown}: got index {index!r} of type {type(index).__name__}, expected an "
+                "int, a slice or the name of an output"
             )
         if index < 0:
-            raise ParameterError(f"{self!r}: got index {index}, expected 0 to {len(self) - 1}")
+            raise ParameterError(f"{self._shown}: got index {index}, expected 0 to {len(self) - 1}")
         if index >= len(self):
-            raise IndexError(f"{self!r}: got index {index}, it has {len(self)} outputs")
+            raise IndexError(f"{self._shown}: got index {index}, it has {len(self)} outputs")
         return self if len(self) == 1 else Symbol([self._heads[index]])
 
     def _find_output(self, name: str) -> int:
@@ -128,9 +133,9 @@ class Symbol(Fluent):
             return outputs.index(name)
         if count:
             raise NameNotFoundError(
-                f"{self!r}: {count} outputs are called {name!r}; choose by number"
+                f"{self._shown}: {count} outputs are called {name!r}; choose by number"
             )
-        raise NameNotFoundError(f"{self!r}: no output {name!r}.{nearest(name, outputs)}")
+        raise NameNotFoundError(f"{self._shown}: no output {name!r}.{nearest(name, outputs)}")
 
     def list_arguments(self) -> list[str]:
         """Names of the inputs that gradients can be taken for: data, labels, parameters."""
@@ -206,7 +211,9 @@ class Symbol(Fluent):
         """
         check_strings(kwargs)
         if self.name is None:
-            raise ParameterError(f"{self!r}: attributes can be set on one node, not on a group")
+            raise ParameterError(
+                f"{self._shown}: attributes can be set on one node, not on a group"
+            )
         node = self._heads[0].node
         attrs = {stored_name(n, v): v for n, v in kwargs.items()}
         if node.known_op is not None:

@@ -403,3 +403,9 @@ def test_reshape_and_astype():
     assert a.as_nd_ndarray() is a
     with pytest.raises(ParameterError, match="twice"):
         a.reshape((2, 3), shape=3)
+
+
+def test_a_large_group_is_not_listed_in_messages():
+    group = sym.Group([sym.Variable(f"v{i}") for i in range(9)])
+    with pytest.raises(NameNotFoundError, match=r"^<Symbol group of 9 outputs>: no output 'w'"):
+        group["w"]
