@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from modkit.onnx.package import onnx_module
@@ -10,6 +12,7 @@ from modkit.symbol.graph import Entry, Node
 from modkit.symbol.graph_inference import declared_dtype
 
 
+@functools.cache
 def dtype_of(code: int) -> str:
     """The name of the element type with ONNX's number; truth values are float32 in symbols."""
     found = onnx_module("onnx.helper", "import_model").tensor_dtype_to_np_dtype(code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any
 
@@ -26,6 +27,9 @@ Params = dict[str, NDArray]
 
 _DOMAINS = "", "ai.onnx"
 """Names of the domain of ONNX's own operators."""
+
+_SMALL = 1024
+"""Most elements of an initializer whose values may say a shape."""
 
 _LACKING = {
     **dict.fromkeys(
@@ -95,12 +99,28 @@ class Import:
         opset = max((o.version for o in model.opset_import if not o.domain), default=1)
         to_array = self._numpy.to_array
         self._values = Values(opset, {t.name: to_array(t) for t in model.graph.initializer})
+        self._declare_weights(model.graph)
         self._element_types = ElementTypes()
         self._names: set[str] = set()
         self._read_nodes: set[Node] = set()
         self._infer()
         while self._follow_reshapes():
             self._infer()
+
+    def _declare_weights(self, graph: Any) -> None:
+        """Replace large initializers by inputs: each inference copies the model."""
+        helper = onnx_module("onnx.helper", "import_model")
+        known = {value.name for value in graph.input}
+        small = []
+        for tensor in graph.initializer:
+            if math.prod(tensor.dims) <= _SMALL:
+                small.append(tensor)
+            elif tensor.name not in known:
+                value = helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+                graph.input.append(value)
+        if len(small) < len(graph.initializer):
+            del graph.initializer[:]
+            graph.initializer.extend(small)
 
     def _infer(self) -> None:
         """Shapes and types of values, as far as ONNX infers them."""

@@ -10,6 +10,7 @@ from modkit.errors import (
     NotSupportedError,
     ParameterError,
 )  # fmt: skip
+from modkit.onnx import importing
 from tests.contrib.onnx_cases import CASES
 from tests.contrib.onnx_forms import FORMS
 
@@ -407,6 +408,21 @@ def test_half_precision(tmp_path):
     session = exported(net, [args, auxs], [(2, 3)], tmp_path, in_types=np.float16)
     (found,) = session.run(None, {"x": np.full((2, 3), 4, np.float16)})
     np.testing.assert_allclose(found, np.full((2, 3), 7, np.float16))
+
+
+def test_inference_of_shapes_copies_no_large_weight(tmp_path, monkeypatch):
+    path, sizes, infer = str(tmp_path / "net.onnx"), [], importing._with_shapes
+
+    def counted(model):
+        sizes.append(model.ByteSize())
+        return infer(model)
+
+    monkeypatch.setattr(importing, "_with_shapes", counted)
+    net = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=100, no_bias=True, name="fc")
+    weight = mx.nd.ones((100, 20))
+    mx.onnx.export_model(net, {"fc_weight": weight}, [(2, 20)], np.float32, path)
+    _, args, _ = mx.contrib.onnx.import_model(path)
+    assert args["fc_weight"].shape == weight.shape and max(sizes) < 1000
 
 
 def sizes_of_images():
