@@ -74,6 +74,7 @@ class AdaDelta(RuleOptimizer):
 
     _formula, _fields = staticmethod(formulas.adadelta), {"arrays": 2}
     _columns = ("wd", "rescale_grad")
+    _order = "wd", "t"
 
     def __init__(self, rho: float = 0.90, epsilon: float = 1e-5, **kwargs: Any):
         super().__init__(**kwargs)
@@ -147,6 +148,7 @@ class Ftrl(RuleOptimizer):
     """
 
     _formula, _fields = staticmethod(formulas.ftrl), {"arrays": 2, "lazy_rows": True}
+    _order = "t", "wd", "lr"
 
     def __init__(
         self,

@@ -194,6 +194,10 @@ class LARS(RuleOptimizer):
         clip, lazy = self.clip_gradient or None, bool(self.lazy_update)
         return LARSRule(self.momentum, clip, self.eta, self.eps, lazy=lazy)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """See `Optimizer.__setstate__`; MXNet does not save when the rates were noted."""
+        super().__setstate__({"_cur_update": state["num_update"], **state})
+
     def _decays(self, name: str) -> bool:
         return name.endswith("_weight")
 

@@ -45,6 +45,8 @@ class RuleOptimizer(Optimizer):
     """An attribute, and the formula and fields of the rule while it is false or 0."""
     _columns: ClassVar[tuple[str, ...]] = UpdateRule.columns
     """Computed columns of ``hyper``; the rule's columns are these and `_numbers`."""
+    _order: ClassVar[tuple[str, ...]] = ("t", "lr", "wd")
+    """The order in which an update counts, and computes rate and decay, as a user's methods see."""
     _numbers: ClassVar[tuple[str, ...]] = ()
     """Attributes that are columns of ``hyper`` where the formula reads them, so that a new value
     does not recompile."""
@@ -124,13 +126,15 @@ class RuleOptimizer(Optimizer):
         for call in calls if self.lists_rates else [[at] for some in calls for at in some]:
             at = list(call)
             counted = tuple(indices[i] for i in at) if self.lists_rates else indices[at[0]]
-            self._update_count(counted)
-            if own.rates is not None and "lr" in self._columns:
-                rates[at] = getattr(self, own.rates)(counted)
-            elif "lr" in self._columns:
-                rates[at] = self._rate() * lr_mult[at]
-            if own.decays is not None:
-                decays[at] = getattr(self, own.decays)(counted)
+            for name in self._order:
+                if name == "t":
+                    self._update_count(counted)
+                elif name == "lr" and own.rates is not None:
+                    rates[at] = getattr(self, own.rates)(counted)
+                elif name == "lr":
+                    rates[at] = self._rate() * lr_mult[at]
+                elif own.decays is not None:
+                    decays[at] = getattr(self, own.decays)(counted)
         return rates, decays
 
     def _table(self, indices: Sequence[Any], rates: Any, decays: Any) -> np.ndarray:

@@ -186,19 +186,12 @@ class SGLD(RuleOptimizer):
         kwargs: see `Optimizer`.
     """
 
-    def hyper(self, indices: Sequence[Any]) -> np.ndarray:
-        """See `RuleOptimizer.hyper`.
-
-        Raises:
-            ParameterError: a rate is negative, which is no variance.
-        """
-        table = super().hyper(indices)
-        if (table[:, 0] < 0).any():
+    def _adjust(self, columns: dict[str, Any], indices: Sequence[Any]) -> None:
+        if (lowest := np.min(columns["lr"], initial=0)) < 0:
             raise ParameterError(
-                f"SGLD: learning rate: got {table[:, 0].min()}, expected one from 0: it is the "
-                "variance of the noise"
+                f"SGLD: learning rate: got {lowest}, expected one from 0: it is the variance of "
+                "the noise"
             )
-        return table
 
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""
@@ -290,6 +283,7 @@ class Test(RuleOptimizer):
 
     __test__ = False
     _columns = TestRule.columns
+    _order = ("t",)
 
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""

@@ -160,6 +160,9 @@ def test_langevin_dynamics_has_no_negative_variance():
     update = opt.get_updater(opt.create("sgld", learning_rate=-0.1))
     with pytest.raises(ParameterError, match=r"SGLD: learning rate: got -0\.1"):
         update(0, nd.ones(2), nd.ones(2))
+    assert update.optimizer.num_update == 0 and not any(
+        update.optimizer._index_update_count.values()
+    )
 
 
 def test_a_schedule_that_goes_wrong_is_named_with_its_update():
@@ -381,17 +384,22 @@ CALLED = {
             ("_get_wd",),
         )
     ],
-    "Adam": [
-        (name, index, *kind)
-        for index in (1, 2)
-        for name, *kind in (
-            ("update_multi_precision", mx.nd.NDArray),
-            ("update", mx.nd.NDArray),
-            ("_update_count",),
-            ("_get_lr",),
-            ("_get_wd",),
+    **{
+        each: [
+            (name, index, *kind)
+            for index in (1, 2)
+            for name, *kind in (
+                ("update_multi_precision", mx.nd.NDArray),
+                ("update", mx.nd.NDArray),
+                *((name,) for name in called),
+            )
+        ]
+        for each, called in (
+            ("Adam", ("_update_count", "_get_lr", "_get_wd")),
+            ("AdaDelta", ("_get_wd", "_update_count")),
+            ("Ftrl", ("_update_count", "_get_wd", "_get_lr")),
         )
-    ],
+    },
 }
 
 

@@ -154,3 +154,17 @@ def test_states_are_written_as_they_are_returned():
     file = io.BytesIO()
     updater.write_states(file, dump_optimizer=True)
     assert file.getvalue() == updater.get_states(dump_optimizer=True)
+
+
+def test_lars_without_the_note_that_mxnet_does_not_save_goes_on():
+    lars = opt.LARS(learning_rate=0.1)
+    update = opt.get_updater(lars)
+    weight, grad = nd.ones((2,)), nd.ones((2,))
+    update(0, grad, weight)
+    state = lars.__getstate__()
+    del state["_cur_update"]
+    loaded = opt.LARS.__new__(opt.LARS)
+    loaded.__setstate__(state)
+    loaded.lr = 0.05
+    opt.get_updater(loaded)(0, grad, weight)
+    assert (loaded.last_lr, loaded.cur_lr) == (0.1, 0.05)
