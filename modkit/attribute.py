@@ -32,17 +32,20 @@ class AttrScope(metaclass=Scoped):
                     f"AttrScope: {name!r}: got {value!r}, expected a string such as {str(value)!r}"
                 )
         self._own = dict(kwargs)
-        self._attr = self._own
 
     def get(self, attr: Mapping[str, str] | None) -> dict[str, str]:
-        """The scope's attributes, overridden by those in ``attr``."""
-        return {**self._attr, **(attr or {})}
+        """The scope's attributes, overridden by those in ``attr``.
+
+        Inside the scope with those of the scopes around it, which are this thread's.
+        """
+        entered = AttrScope._stack.entered
+        last = next((i for i in reversed(range(len(entered))) if entered[i] is self), None)
+        around = [self] if last is None else entered[: last + 1]
+        return {n: v for scope in around for n, v in scope._own.items()} | dict(attr or {})
 
     def __enter__(self) -> AttrScope:
-        self._attr = {**AttrScope.current._attr, **self._own}
         AttrScope._stack.entered.append(self)
         return self
 
     def __exit__(self, *exc: object) -> None:
         AttrScope._stack.entered.pop()
-        self._attr = self._own

@@ -41,3 +41,25 @@ def test_operators_without_parameters_keep_any_attribute():
     assert made.attr("group") == again.attr("group") == "1"
     ones = mx.nd.ones((2,))
     assert again.eval(x=ones, y=ones)[0].asnumpy().tolist() == [1, 1]
+
+
+def test_a_scope_entered_twice_and_by_two_threads_adds_to_what_is_around_it():
+    shared, found = AttrScope(a="1"), []
+    entered, left = threading.Event(), threading.Event()
+
+    def work():
+        with AttrScope(b="2"), shared:
+            entered.set()
+            left.wait(60)
+            found.append(AttrScope.current.get(None))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    entered.wait(60)
+    with AttrScope(c="3"), shared:
+        with shared:
+            pass
+        assert AttrScope.current.get(None) == {"c": "3", "a": "1"}
+    left.set()
+    thread.join(60)
+    assert found == [{"b": "2", "a": "1"}]
