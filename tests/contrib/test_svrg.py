@@ -89,3 +89,26 @@ def test_fit(update_freq, epochs, rows, want):
 def test_update_freq_is_checked(bad):
     with pytest.raises(ValueError, match="update_freq"):
         SVRGModule(mx.sym.Variable("data"), label_names=None, update_freq=bad)
+
+
+def test_full_gradients_that_are_interrupted_leave_those_from_before():
+    module, data = made(1, 16)
+    module.init_optimizer(**SGD)
+    module.update_full_grads(data)
+    kept = weight(module._mod_aux), module._param_dict[0]["fc_weight"].asnumpy()[0]
+    data.reset()
+    module.forward_backward(data.next())
+    module.update()
+
+    class Broken(mx.io.NDArrayIter):
+        def next(self):
+            if self.cursor:
+                raise KeyError("a file is gone")
+            return super().next()
+
+    broken = Broken(X, Y, batch_size=8, label_name="lr_label")
+    with pytest.raises(KeyError, match="gone"):
+        module.update_full_grads(broken)
+    now = weight(module._mod_aux), module._param_dict[0]["fc_weight"].asnumpy()[0]
+    np.testing.assert_array_equal(now, kept)
+    assert not np.array_equal(weight(module), kept[0])

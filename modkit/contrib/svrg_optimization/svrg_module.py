@@ -103,7 +103,19 @@ class SVRGModule(Module):
             train_data: reset before, and read to its end.
         """
         self._need("update_full_grads()", params=True)
-        self._mod_aux.init_params(None, *self.get_params(), force_init=True)
+        before = self._mod_aux.get_params() if self._param_dict else None
+        try:
+            self._mod_aux.init_params(None, *self.get_params(), force_init=True)
+            means = self._full_grads(train_data)
+        except BaseException:  # mu is still the gradient at the w~ from before
+            if before is not None:
+                self._mod_aux.init_params(None, *before, force_init=True)
+            raise
+        for name in means[0]:
+            self._accumulate_kvstore(name, [each[name] for each in means])
+
+    def _full_grads(self, train_data: Any) -> list[dict[str, NDArray]]:
+        """The mean gradient over the batches of an iterator at w~, for each context."""
         train_data.reset()
         sums: list[dict[str, NDArray]] = []
         count = 0
@@ -119,8 +131,7 @@ class SVRGModule(Module):
             count += 1
         if not count:
             raise ParameterError("update_full_grads: the iterator has no batch")
-        for name in sums[0]:
-            self._accumulate_kvstore(name, [each[name] / count for each in sums])
+        return [{n: total / count for n, total in each.items()} for each in sums]
 
     def _accumulate_kvstore(self, key: str, value: Sequence[NDArray]) -> None:
         """Keep the sum of full gradients of one parameter, each context an equal share of it."""
