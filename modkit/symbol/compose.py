@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from modkit.attribute import AttrScope
-from modkit.errors import ParameterError, nearest, warn_caller
+from modkit.errors import ParameterError, nearest, typed, warn_caller
 from modkit.name import NameManager
 from modkit.ops.entry import Op
 from modkit.ops.frontend import named_after, refuse_unknown, sort_call
@@ -39,6 +39,8 @@ def make_node(
     kwargs = dict(kwargs)
     args = named_after(op, args, kwargs, ("name", "attr"))
     given_name, own = kwargs.pop("name", None), kwargs.pop("attr", None)
+    if not isinstance(given_name, str | None):
+        raise ParameterError(f"{op.name}: name: got {typed(given_name)}, expected a text")
     if own is not None:
         check_strings(own)
     by_keyword = {n: str(kwargs.pop(n)) for n in list(kwargs) if is_private(n) or _hides(op, n)}
@@ -48,6 +50,11 @@ def make_node(
     by_position, by_name, params = _split(op, args, kwargs, is_symbol)
     # Later mistakes count an automatic name, as in MXNet.
     name = NameManager.current.get(given_name, called.lower())
+    if op.variadic and by_position and by_name:
+        raise ParameterError(
+            f"{op.name}: got inputs by position and by name ({', '.join(by_name)}), expected all "
+            "of them in one way"
+        )
     _check_params(op, params, is_symbol)
     attrs = {**attrs, **{n: spell(v) for n, v in params.items()}}
     check_for_op(op, attrs)
@@ -101,7 +108,12 @@ def _split(
 
 
 def _check_params(op: Op, params: Mapping[str, Any], is_symbol: Callable[[Any], bool]) -> None:
-    """Refuse unknown names, and no inputs where their number is a parameter."""
+    """Refuse unknown names, symbols, and no inputs where their number is a parameter."""
+    for name, value in params.items():
+        if name in op.types and is_symbol(value):
+            raise ParameterError(
+                f"{op.name}: {name}: got {value!r}, expected a value: no graph computes parameters"
+            )
     if op.variadic and not params[op.variadic]:
         raise ParameterError(
             f"{op.name}: got no inputs, expected one or more; or their number, {op.variadic}, for "
@@ -114,8 +126,8 @@ def _check_params(op: Op, params: Mapping[str, Any], is_symbol: Callable[[Any], 
 def _without_symbols(
     op: Op, kwargs: Mapping[str, Any], is_symbol: Callable[[Any], bool]
 ) -> dict[str, Any]:
-    """The keywords that are no symbols: MXNet ignores symbols at operators without inputs."""
-    kept = {n: v for n, v in kwargs.items() if not is_symbol(v)}
+    """The parameters, and keywords that are no symbols: MXNet ignores others without inputs."""
+    kept = {n: v for n, v in kwargs.items() if n in op.types or not is_symbol(v)}
     if dropped := [n for n in kwargs if n not in kept]:
         warn_caller(
             f"{op.name}: takes no inputs, so the symbols {', '.join(dropped)} do not enter the "

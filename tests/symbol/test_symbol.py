@@ -409,3 +409,31 @@ def test_a_large_group_is_not_listed_in_messages():
     group = sym.Group([sym.Variable(f"v{i}") for i in range(9)])
     with pytest.raises(NameNotFoundError, match=r"^<Symbol group of 9 outputs>: no output 'w'"):
         group["w"]
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda s: sym.zeros(s), r"_zeros: shape: got <Symbol s>, expected a value"),
+        (lambda s: sym.ones(shape=s), r"_ones: shape: got <Symbol s>"),
+        (lambda s: sym.full(s, 1), r"_full: shape: got <Symbol s>"),
+        (lambda s: sym.arange(0, s), r"_arange: stop: got <Symbol s>"),
+        (lambda s: sym.eye(2, s), r"_eye: M: got <Symbol s>"),
+        (lambda s: sym.relu(s, name=3), r"relu: name: got 3, expected a text"),
+        (lambda s: sym.zeros((2,), name=b"x"), r"_zeros: name: got b'x'"),
+        (lambda s: sym.Concat(s, arg1=s), r"Concat: got inputs by position and by name \(arg1\)"),
+        (lambda s: sym.stack(s, arg1=s), r"by position and by name \(arg1\)"),
+    ],
+)
+def test_arguments_that_mxnet_refuses(call, match):
+    with pytest.raises(ParameterError, match=match):
+        call(sym.Variable("s"))
+
+
+def test_calls_that_are_refused_count_names_as_in_mxnet():
+    s = sym.Variable("s")
+    with NameManager():
+        for call in (lambda: sym.zeros(s), lambda: sym.Concat(s, arg1=s)):
+            with pytest.raises(ParameterError):
+                call()
+        assert (sym.zeros((2,)).name, sym.Concat(s, s).name) == ("_zeros1", "concat1")
