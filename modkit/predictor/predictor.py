@@ -92,6 +92,17 @@ class Predictor:
             }
         self._programs: dict[tuple[Shape, ...], Program] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle or a copy holds: all but compiled programs, the parameters as NumPy's."""
+        params = {n: np.asarray(value) for n, value in self._params.items()}
+        return {**vars(self), "_params": params, "_lowered": None, "_programs": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._lowered = lower(self._plan.net)
+        with self._scope():
+            self._params = {n: self._placed(a, a.dtype) for n, a in self._params.items()}
+
     @classmethod
     def from_checkpoint(
         cls,
@@ -177,7 +188,7 @@ class Predictor:
         """The outputs as NDArrays on the device, without waiting for them; see `predict`."""
         batches = self._plan.batches
         with self._scope():
-            parts = [batches.real(*run) for run in self._runs(x)]
+            parts = [batches.real(*run) for run in self._runs(x, copied=True)]
             outputs = batches.joined(parts, jnp.concatenate)
         return [from_jax(y, self.ctx) for y in outputs]
 
@@ -211,9 +222,15 @@ class Predictor:
     def _scope(self) -> Any:
         return x64_for("int64" if self._needs_x64 else "")
 
-    def _runs(self, x: Inputs) -> Iterator[tuple[list[jax.Array], int | None]]:
-        """Run the pieces of a batch in order: outputs and number of samples of each."""
-        for piece, count in self._plan.batches.pieces(self._accepted(x)):
+    def _runs(
+        self, x: Inputs, copied: bool = False
+    ) -> Iterator[tuple[list[jax.Array], int | None]]:
+        """Run the pieces of a batch in order: outputs and number of samples of each.
+
+        A program on a CPU reads NumPy arrays in their place. ``copied`` is for those that may
+        change before it has ended.
+        """
+        for piece, count in self._plan.batches.pieces(self._accepted(x, copied)):
             yield self._run(piece), count
 
     def _run(self, inputs: dict[str, Any]) -> list[jax.Array]:
@@ -235,7 +252,7 @@ class Predictor:
 
     # ── Taking inputs ───────────────────────────────────────────────────────────────────────
 
-    def _accepted(self, x: Inputs) -> dict[str, Any]:
+    def _accepted(self, x: Inputs, copied: bool) -> dict[str, Any]:
         """The inputs by name, in order and of their types."""
         plan, names = self._plan, self.input_names
         if not isinstance(x, Mapping):
@@ -253,14 +270,14 @@ class Predictor:
         missing = [n for n in names if n not in x]
         if missing:
             raise ParameterError(f"predict: input {missing[0]!r} is missing")
-        return {n: self._placed_input(n, x[n]) for n in names}
+        return {n: self._placed_input(n, x[n], copied) for n in names}
 
-    def _placed_input(self, name: str, value: Any) -> Any:
+    def _placed_input(self, name: str, value: Any, copied: bool) -> Any:
         value, dtype = _array(name, value), self._plan.types[name]
         if isinstance(value, jax.Array):
             return self._placed(value, dtype)
         # The program itself transfers NumPy arrays faster.
-        return value if value.dtype == dtype else value.astype(dtype)
+        return value.astype(dtype, copy=copied)
 
     def _placed(self, value: Any, dtype: Any) -> jax.Array:
         value = value if value.dtype == dtype else value.astype(dtype)

@@ -10,7 +10,7 @@ import numpy as np
 
 from modkit import symbol
 from modkit.artefacts.containers import read_arrays
-from modkit.errors import ParameterError
+from modkit.errors import ParameterError, ShapeError
 from modkit.io import DataDesc
 from modkit.ndarray.files import plain_name
 from modkit.symbol import Symbol
@@ -78,15 +78,22 @@ def as_inputs(shapes: Any) -> dict[str, Input]:
 
     Raises:
         ParameterError: something else.
+        ShapeError: a size is less than 1.
     """
     pairs = shapes.items() if isinstance(shapes, Mapping) else shapes
     try:
-        return dict(_as_input(pair) for pair in pairs)
+        found = dict(_as_input(pair) for pair in pairs)
     except (TypeError, ValueError) as error:
         raise ParameterError(
             f"Predictor: input_shapes: got {shapes!r}, expected shapes by name such as "
             f"{{'data': (8, 3, 224, 224)}}, or a list of DataDesc"
         ) from error
+    for name, each in found.items():
+        if min(each.shape, default=1) < 1:
+            raise ShapeError(
+                f"Predictor: input_shapes: {name!r}: got {each.shape}, expected sizes of 1 or more"
+            )
+    return found
 
 
 def _as_input(pair: Any) -> tuple[str, Input]:

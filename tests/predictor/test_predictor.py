@@ -1,5 +1,7 @@
 """Predictor: its numbers, batches of any size, what it is made of, threads, and mistakes."""
 
+import copy
+import pickle
 import threading
 from pathlib import Path
 
@@ -243,6 +245,25 @@ def test_what_it_says_of_itself(predictor):
     assert repr(predictor) == "<Predictor data: (8, 10) -> softmax_output @cpu(0)>"
 
 
+def test_an_array_may_be_refilled_after_forward():
+    made = Predictor(mx.sym.Variable("data") * 2, {}, {"data": (64, 40960)})
+    made.warm_up()
+    x = np.ones((64, 40960), np.float32)
+    (y,) = made.forward(x)
+    x[:] = 7
+    assert (y.asnumpy() == 2).all()
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))])
+@pytest.mark.parametrize("dtype", [None, "bfloat16"])
+def test_a_copy_predicts_the_same(copied, dtype):
+    made = Predictor(mlp(), mlp_params(), DATA, mx.cpu(1), dtype)
+    twin, x = copied(made), samples(3, 10)
+    np.testing.assert_array_equal(twin.predict(x), made.predict(x))
+    assert twin.forward(x)[0].context == mx.cpu(1)
+    assert repr(twin) == repr(made)
+
+
 def test_training_on_does_not_show():
     batch = mx.io.DataBatch([mx.nd.array(samples(8, 10))], [mx.nd.zeros(8)])
     module = ready(mlp(), batch)
@@ -425,6 +446,8 @@ MADE_WRONGLY = [
     ((mlp, mlp_params(), (8, 10)), mx.errors.ParameterError, "input_shapes: got"),
     ((mlp, mlp_params(), {"data": (8, 11)}), mx.errors.ShapeError,
      r"'fc1_weight': got shape \(16, 10\), but for .* it should be \(16, 11\)"),
+    ((mlp, mlp_params(), {"data": (0, 10)}), mx.errors.ShapeError, "'data': got .* 1 or more"),
+    ((mlp, mlp_params(), {"data": (-1, 10)}), mx.errors.ShapeError, "'data': got .* 1 or more"),
     ((mlp, 3, DATA), mx.errors.ParameterError, "params: got int"),
     ((mlp, [mx.nd.ones(2)], DATA), mx.errors.ParameterError, "params: got list"),
     ((mlp, ({"fc1_bias": X}, {"fc1_bias": X}), DATA), mx.errors.ParameterError, "there twice"),
