@@ -93,7 +93,7 @@ class Predictor:
         self._programs: dict[tuple[Shape, ...], Program] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a pickle or a copy holds: all but compiled programs, the parameters as NumPy's."""
+        """The content of a pickle or a copy: no programs, and the parameters as NumPy arrays."""
         params = {n: np.asarray(value) for n, value in self._params.items()}
         return {**vars(self), "_params": params, "_lowered": None, "_programs": {}}
 
