@@ -167,13 +167,15 @@ def _folder() -> Path | None:
     named = os.environ.get(VARIABLE, "")
     if named.lower() == "off":
         return None
-    if named:
-        return Path(named).expanduser()
-    caches = os.environ.get("XDG_CACHE_HOME", "")
-    with contextlib.suppress(RuntimeError):  # the home folder is unknown
-        home = Path(caches) if Path(caches).is_absolute() else Path.home() / ".cache"
-        return home / "modkit" / "programs"
-    return None
+    caches = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    try:
+        if named:
+            return Path(named).expanduser().absolute()
+        return (caches if caches.is_absolute() else Path.home() / ".cache") / "modkit" / "programs"
+    except (RuntimeError, OSError) as error:  # an unknown home folder, a deleted working directory
+        if named:
+            _log.warning("%s=%s: compiled programs are not kept: %s", VARIABLE, named, error)
+        return None
 
 
 @functools.cache

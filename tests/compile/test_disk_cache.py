@@ -176,6 +176,8 @@ def environment(monkeypatch):
         ({"XDG_CACHE_HOME": "relative"}, "/home/me/.cache/modkit/programs"),
         ({"MODKIT_CACHE": "/here"}, "/here"),
         ({"MODKIT_CACHE": "~/here", "XDG_CACHE_HOME": "/caches"}, "/home/me/here"),
+        ({"MODKIT_CACHE": "here"}, Path.cwd() / "here"),
+        ({"MODKIT_CACHE": "~nobody-has-this-name/here"}, None),
         ({"MODKIT_CACHE": "off"}, None),
         ({"MODKIT_CACHE": "OFF"}, None),
     ],
