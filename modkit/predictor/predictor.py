@@ -92,17 +92,6 @@ class Predictor:
             }
         self._programs: dict[tuple[Shape, ...], Program] = {}
 
-    def __getstate__(self) -> dict[str, Any]:
-        """The content of a pickle or a copy: no programs, and the parameters as NumPy arrays."""
-        params = {n: np.asarray(value) for n, value in self._params.items()}
-        return {**vars(self), "_params": params, "_lowered": None, "_programs": {}}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._lowered = lower(self._plan.net)
-        with self._scope():
-            self._params = {n: self._placed(a, a.dtype) for n, a in self._params.items()}
-
     @classmethod
     def from_checkpoint(
         cls,

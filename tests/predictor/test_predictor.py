@@ -1,7 +1,5 @@
 """Predictor: its numbers, batches of any size, what it is made of, threads, and mistakes."""
 
-import copy
-import pickle
 import threading
 from pathlib import Path
 
@@ -252,16 +250,6 @@ def test_an_array_may_be_refilled_after_forward():
     (y,) = made.forward(x)
     x[:] = 7
     assert (y.asnumpy() == 2).all()
-
-
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))])
-@pytest.mark.parametrize("dtype", [None, "bfloat16"])
-def test_a_copy_predicts_the_same(copied, dtype):
-    made = Predictor(mlp(), mlp_params(), DATA, mx.cpu(1), dtype)
-    twin, x = copied(made), samples(3, 10)
-    np.testing.assert_array_equal(twin.predict(x), made.predict(x))
-    assert twin.forward(x)[0].context == mx.cpu(1)
-    assert repr(twin) == repr(made)
 
 
 def test_training_on_does_not_show():
