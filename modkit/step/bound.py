@@ -15,7 +15,7 @@ from modkit.ndarray.host_programs import may_run, placed_tree, run_on_host
 from modkit.ndarray.ndarray import NDArray
 from modkit.ndarray.storage import AnyCell, Cell, LateCell, needs_x64, under_way, x64_scope
 from modkit.ops.custom import CallbackError
-from modkit.ops.sparse_values import plain, plain_parts
+from modkit.ops.sparse_values import plain, plain_parts, plus
 from modkit.signals import DeferredReads, DeferredSignals
 from modkit.step.across_workers import AcrossWorkers
 from modkit.step.fused import Metric, StepInputs, StepPlan, step_program, steps_program
@@ -104,6 +104,10 @@ class Bound:
         self.last: Pass | None = None
         self.watched = False
         self.wrt = tuple(n for n in grads if (shared.get(n) or local[n]).aval.dtype != np.bool_)
+        # Arguments whose gradients are added to one array: the last of them stands for all.
+        added = [n for n in self.wrt if n in self.adds]
+        last = {id(grads[n]): n for n in added}
+        self.joined = {n: last[id(grads[n])] for n in added if last[id(grads[n])] != n}
         self.needed_heads = lowered.needed_heads(self.wrt)
         self.only_losses = not any(self.needed_heads)
         self.own = OwnCells(*(self._own_cells(cells) for cells in (shared, aux, grads)))
@@ -366,7 +370,7 @@ class Pass:
         bound = self.bound
         self.heads = heads
         if bound.adds:
-            self.old = {n: bound.grads[n].get() for n in bound.adds}
+            self.old = {n: bound.grads[n].get() for n in bound.adds if n not in bound.joined}
         if bound.store is not None:
             bound.store.promise(self, "grads", bound.wrt)
         if self.settled and self.writes_aux and bound.lowered.host_aux:
@@ -590,10 +594,10 @@ class Pass:
                 aux = {}
             store.commit(self, params or {}, optimizer or {}, aux, found)
         elif self.writes_aux:
-            for name, value in {**self.aux, **changed}.items():
-                if name in own.aux:
-                    own.aux[name].fill(self, value)
+            self._fill_states(changed)
         if grads is not None:
+            for name, last in bound.joined.items():
+                grads[last] = plus(grads[last], grads.pop(name))
             for name in own.grads.keys() & grads.keys():
                 cell, value = own.grads[name], grads[name]
                 cell.fill(self, value if cell.takes_rows else plain(value))
@@ -604,6 +608,11 @@ class Pass:
             for cell, value in zip(bound.outputs, outputs, strict=True):
                 cell.fill(self, value)
         self._let_go()
+
+    def _fill_states(self, changed: Arrays) -> None:
+        for name, value in {**self.aux, **changed}.items():
+            if name in self.bound.own.aux:
+                self.bound.own.aux[name].fill(self, value)
 
     def _write_argument(self, name: str, value: jax.Array) -> None:
         """Write an argument that the graph overwrote, unless a handle has been written since."""

@@ -95,6 +95,20 @@ def test_operators(name, tmp_path):
     assert_equal([y.asnumpy() for y in executor.forward(**given)], expected)
 
 
+@pytest.mark.parametrize("kind", ["float16", "float32", "float64", "int32"])
+def test_comparisons_of_what_is_no_number(kind, tmp_path):
+    names = ("equal", "not_equal", "greater", "greater_equal", "lesser", "lesser_equal")
+    a, b = mx.sym.var("x"), mx.sym.var("y")
+    pairs = [getattr(mx.sym, f"broadcast_{n}")(a, b) for n in names]
+    numbers = [getattr(mx.sym._internal, f"_{n}_scalar")(a, scalar=1) for n in names]
+    net, odd = mx.sym.Group([*pairs, *numbers]), 1 if kind == "int32" else np.nan
+    x, y = np.array([odd, 1, 2, 0], kind), np.array([1, odd, 1, 1], kind)
+    path = mx.onnx.export_model(net, {}, [(4,), (4,)], kind, str(tmp_path / "net.onnx"))
+    expected = net.eval(ctx=mx.cpu(), x=mx.nd.array(x, dtype=kind), y=mx.nd.array(y, dtype=kind))
+    for made, wanted in zip(opened(path).run(None, {"x": x, "y": y}), expected, strict=True):
+        np.testing.assert_array_equal(made, wanted.asnumpy())
+
+
 def test_random_operators(tmp_path):
     x = mx.sym.var("x")
     drawn = [

@@ -213,6 +213,17 @@ def test_calibration_needs_data_and_finite_numbers():
         quantization.calib_graph(symbol, arguments, states, collector)
 
 
+def test_an_input_may_be_named_as_a_conversion_is():
+    x = mx.sym.Variable("x_quantize")
+    net = mx.sym.FullyConnected(x, num_hidden=2, no_bias=True, name="fc_quantize")
+    params = {"fc_quantize_weight": mx.nd.ones((2, 3))}
+    made, params, _ = quantization.quantize_model(
+        net, params, {}, data_names=["x_quantize"], label_names=None, calib_mode="none"
+    )
+    (y,) = made.eval(ctx=mx.cpu(), x_quantize=mx.nd.ones((1, 3)), **params)
+    np.testing.assert_allclose(y.asnumpy(), 3, rtol=1e-2)
+
+
 def test_networks_of_gluon_are_refused():
     with pytest.raises(NotSupportedError, match="Gluon"):
         quantization.quantize_net(None)

@@ -109,6 +109,20 @@ def test_add_accumulates_and_null_leaves_alone():
     np.testing.assert_allclose(executor.grad_dict["x"].asnumpy(), 100 + 2 * dx, rtol=1e-5)
 
 
+@pytest.mark.parametrize("size", [2, 300_000])
+def test_gradients_are_added_to_one_array_of_several_arguments(size):
+    a, b, c = map(mx.sym.Variable, "abc")
+    args = {n: mx.nd.full((size,), v) for n, v in zip("abc", (2, 3, 5), strict=True)}
+    total = mx.nd.ones(size)
+    executor = (a * b * c).bind(mx.cpu(), args, dict.fromkeys("abc", total), "add")
+    for _ in range(2):
+        executor.forward(is_train=True)
+        executor.backward(mx.nd.ones(size))
+    executor.backward(mx.nd.ones(size))
+    # By MXNet 1.9.1.
+    assert (total.asnumpy() == 1 + 3 * (15 + 10 + 6)).all()
+
+
 def test_bound_arrays_may_be_views():
     base, grads = mx.nd.zeros((4, 3)), mx.nd.zeros((4, 3))
     net = mx.sym.Variable("a") * mx.sym.Variable("b")

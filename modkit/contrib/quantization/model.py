@@ -134,7 +134,7 @@ def quantize_params(qsym: Symbol, params: Mapping[str, NDArray], th_dict: Ranges
         tensor = name.removesuffix("_min").removesuffix("_max")
         if name in params:
             found[name] = params[name]
-        elif name.endswith("_quantize"):
+        elif name.endswith("_quantize") and name.removesuffix("_quantize") in params:
             values = params[name.removesuffix("_quantize")]
             levels, low, high = nd_contrib.quantize(
                 values, values.min(), values.max(), out_type="int8"

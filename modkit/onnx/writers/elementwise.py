@@ -24,7 +24,8 @@ _PAIRS = {**ARITHMETIC, "power": "Pow", "maximum": "Max", "minimum": "Min"}
 
 _COMPARED = {
     "equal": ("Equal", False), "not_equal": ("Equal", True), "greater": ("Greater", False),
-    "greater_equal": ("Less", True), "lesser": ("Less", False), "lesser_equal": ("Greater", True),
+    "greater_equal": ("GreaterOrEqual", False), "lesser": ("Less", False),
+    "lesser_equal": ("LessOrEqual", False),
 }  # fmt: skip
 """Comparisons: ONNX's, and whether its result is negated."""
 
