@@ -34,7 +34,7 @@ class Facts(ABC):
 
     def to_json(self, indent: int | None = 2) -> str:
         """The fields as JSON; numbers that JSON does not have (infinities) are ``null``."""
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
+        return json_text(self, indent)
 
     @abstractmethod
     def tables(self) -> list[Table]:
@@ -50,7 +50,14 @@ class Facts(ABC):
         return "\n\n".join(table.text() for table in self.tables())
 
 
+def json_text(value: Any, indent: int | None = 2) -> str:
+    """Facts, lists and dictionaries as JSON; numbers that JSON does not have are ``null``."""
+    return json.dumps(_plain(value), indent=indent, allow_nan=False)
+
+
 def _plain(value: Any) -> Any:
+    if isinstance(value, Facts):
+        return value.to_dict()
     if isinstance(value, Mapping):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from argparse import Namespace
 from pathlib import Path
 
 from modkit.artefacts import Facts, describe
+from modkit.artefacts.base import json_text
 from modkit.commands.checkpoint_folder import describe_folder
 from modkit.commands.screen import complain, show, write
 from modkit.errors import ModkitError
@@ -26,7 +26,7 @@ def work(arguments: Namespace) -> int:
             complain("inspect", error)
             status = 2
     if arguments.json:
-        write(json.dumps([facts.to_dict() for facts in found], indent=2, allow_nan=False))
+        write(json_text(found))
     elif found:
         show([table for facts in found for table in facts.tables()])
     return status

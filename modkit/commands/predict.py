@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from modkit.artefacts import Table, write_arrays
+from modkit.artefacts.base import json_text
 from modkit.artefacts.containers import kind_by_ending
 from modkit.artefacts.npz import read_npy
 from modkit.artefacts.stored import measure, pieces_of
@@ -184,7 +184,7 @@ def _report(
             tables.append(_value_table(name, values, entry))
         facts.append(entry)
     if as_json:
-        write(json.dumps(facts, indent=2))
+        write(json_text(facts))
     else:
         show(tables)
 

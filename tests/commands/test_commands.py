@@ -412,6 +412,16 @@ def test_predict_shows_regressions_as_they_are(run, tmp_path):
     assert lines[lines.index("size_output") + 1].split() == ["sample", "0", "1"]
 
 
+def test_numbers_that_json_lacks_are_null(run, tmp_path):
+    prefix = MADE.parent / "artefacts" / "two_outputs"
+    with np.load(MADE.parent / "artefacts" / "two_outputs.npz") as stored:
+        np.save(tmp_path / "x.npy", np.full_like(stored["input:data"], np.nan))
+    status, out, _ = run("predict", prefix, 3, "--input", tmp_path / "x.npy", "--json")
+    assert status == 0
+    assert "NaN" not in out
+    assert json.loads(out)[0]["top"][0][0]["score"] is None
+
+
 def test_predict_says_how_to_size_a_picture(run, tmp_path):
     path, _ = saved_picture(tmp_path)
     fails(run("predict", PREFIX, 2, "--input", path, "--shape", "data=1,2,8,8"), "1 or 3 channels")
