@@ -223,6 +223,59 @@ def test_refusals(call, error, says):
         call()
 
 
+def test_the_initializer_fills_parameters_in_the_order_of_arguments():
+    seen = []
+
+    def fill(name, array):
+        seen.append((type(name), name, array.shape))
+        array[:] = 0.25
+
+    model = mx.model.FeedForward(net(), num_epoch=1, learning_rate=0.0, initializer=fill)
+    model.fit(X, Y)
+    assert seen == [(str, "fc_weight", (3, 4)), (str, "fc_bias", (3,))]
+    assert (model.arg_params["fc_weight"].asnumpy() == 0.25).all()
+    for wrong in (None, "xavier"):
+        with pytest.raises(TypeError):
+            mx.model.FeedForward(net(), num_epoch=1, initializer=wrong).fit(X, Y)
+
+
+def test_arrays_of_64_bits_train_parameters_of_32():
+    model = mx.model.FeedForward(net(), num_epoch=1)
+    model.fit(mx.nd.array(X, dtype="float64"), Y)
+    assert model.arg_params["fc_weight"].dtype == np.float32
+
+
+def test_declared_types_of_inputs_decide_those_of_parameters():
+    model = mx.model.FeedForward(net(), initializer=mx.init.One())
+    inputs = [mx.io.DataDesc("data", (5, 4), np.float64), mx.io.DataDesc("softmax_label", (5,))]
+    names = (["data", "fc_weight", "fc_bias", "softmax_label"], ["fc_weight", "fc_bias"], [])
+    assert model._init_params(inputs) == names
+    assert model.arg_params["fc_bias"].dtype == np.float64
+    model._init_params([("data", (5, 4)), ("softmax_label", (5,))], overwrite=True)
+    assert model.arg_params["fc_weight"].dtype == np.float32
+    with pytest.warns(UserWarning), pytest.raises(ValueError, match="do not decide"):
+        model._init_params([("softmax_label", (5,))])
+
+
+def test_a_subclass_may_replace_the_steps_of_fit():
+    steps = []
+
+    class Halved(mx.model.FeedForward):
+        def _init_iter(self, X, y, is_train):
+            steps.append(is_train)
+            return super()._init_iter(X[::2], y if y is None else y[::2], is_train)
+
+        def _init_params(self, inputs, overwrite=False):
+            steps.append([desc.shape for desc in inputs])
+            return super()._init_params(inputs, overwrite)
+
+    model = Halved(net(), num_epoch=1)
+    model.fit(X, Y, eval_data=(X, Y))
+    assert steps == [True, True, [(10, 4), (10,)]]
+    assert model.predict(X).shape == (10, 3)
+    assert steps[-1] is False
+
+
 def test_it_says_that_it_is_old():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

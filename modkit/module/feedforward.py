@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from modkit import metric as metrics
+from modkit import ndarray as nd
 from modkit.callback import BatchEndParam, LogValidationMetricsCallback
 from modkit.checkpoint import Prefix, load_checkpoint, save_checkpoint
 from modkit.context import Context, current_context
 from modkit.errors import NotReadyError, ParameterError, ShapeError, warn_caller
 from modkit.initializer import Uniform
-from modkit.io import DataBatch, DataIter, NDArrayIter
+from modkit.io import DataBatch, DataDesc, DataIter, NDArrayIter
 from modkit.module.argument_checks import as_list
 from modkit.module.base_module import BaseModule
 from modkit.module.bucketing_module import BucketingModule
@@ -105,10 +106,12 @@ class FeedForward:
         """
         if self.num_epoch is None:
             raise NotReadyError("FeedForward.fit() needs num_epoch, the number of epochs")
-        data = self._iterator(X, y, train=True)
+        data = self._init_iter(X, y, is_train=True)
+        scored = self._init_eval_iter(eval_data)
+        if self.sym_gen is not None:
+            self.symbol = self.sym_gen(data.default_bucket_key)
+        self._init_params([*data.provide_data, *data.provide_label])
         module = self._module(data, logger or logging, work_load_list)
-        args, auxs = self._known_params(module.symbol, training=True)
-        scored = self._eval_iterator(eval_data)
         data.reset()
         renewed = _Renewed(data, module.logger, self.begin_epoch, self.epoch_size)
         module._logs = False
@@ -131,16 +134,53 @@ class FeedForward:
                 lambda _: scored.reset(),
             ],
             eval_batch_end_callback=eval_batch_end_callback,
-            initializer=self.initializer,
-            arg_params=args,
-            aux_params=auxs,
-            allow_missing=True,
+            initializer=None,
+            arg_params=self.arg_params,
+            aux_params=self.aux_params,
             begin_epoch=self.begin_epoch,
             num_epoch=self.num_epoch,
             monitor=monitor,
         )
-        self.symbol = module.symbol
         self.arg_params, self.aux_params = module.get_params()
+
+    def _init_params(
+        self, inputs: Sequence[Any], overwrite: bool = False
+    ) -> tuple[list[str], list[str], list[str]]:
+        """Complete `arg_params` and `aux_params` for inputs of these names, shapes and types.
+
+        Args:
+            inputs: descriptions of data and labels; without a type, a pair is float32.
+            overwrite: initialize the parameters that are there, too.
+
+        Returns:
+            Names of arguments, parameters and auxiliary states.
+
+        Raises:
+            ShapeError: shapes that ``inputs`` do not decide.
+        """
+        descs = [each if isinstance(each, DataDesc) else DataDesc(*each) for each in inputs]
+        shapes, _, aux_shapes = self.symbol.infer_shape(**{d.name: d.shape for d in descs})
+        if shapes is None:
+            raise ShapeError(f"FeedForward: the shapes of {descs} do not decide those of the net")
+        types, _, aux_types = self.symbol.infer_type(**{d.name: d.dtype for d in descs})
+        names, aux_names = self.symbol.list_arguments(), self.symbol.list_auxiliary_states()
+        args, auxs = self._known_params(self.symbol, training=True)
+        inputs_by_name = {d.name for d in descs}
+        rows = [r for r in zip(names, shapes, types, strict=True) if r[0] not in inputs_by_name]
+        aux_rows = list(zip(aux_names, aux_shapes, aux_types, strict=True))
+        self.arg_params = self._initialized(rows, {} if overwrite else args)
+        self.aux_params = self._initialized(aux_rows, {} if overwrite else auxs)
+        return names, list(self.arg_params), aux_names
+
+    def _initialized(self, rows: list[Any], given: Mapping[str, NDArray] | None) -> dict[str, Any]:
+        """Arrays by name: those given, the others as the initializer fills them, in order."""
+        arrays = {name: nd.zeros(shape, dtype=dtype or "float32") for name, shape, dtype in rows}
+        for name, array in arrays.items():
+            if given and name in given:
+                array[:] = given[name]
+            else:
+                self.initializer(name, array)
+        return arrays
 
     def _module(self, data: Any, logger: Any, work_load_list: Any) -> BaseModule:
         data_names = [desc[0] for desc in data.provide_data]
@@ -179,7 +219,7 @@ class FeedForward:
 
     # ── Data ────────────────────────────────────────────────────────────────────────────────
 
-    def _iterator(self, X: Any, y: Any, *, train: bool) -> Any:
+    def _init_iter(self, X: Any, y: Any, is_train: bool) -> Any:
         if not isinstance(X, np.ndarray | NDArray):
             if not isinstance(X, DataIter) and not hasattr(X, "provide_data"):
                 raise ParameterError(
@@ -188,7 +228,7 @@ class FeedForward:
                 )
             return X
         if y is None:
-            if train:
+            if is_train:
                 raise ParameterError("FeedForward: y is missing, which an array X needs")
             y = np.zeros(X.shape[0])
         y = y.asnumpy() if isinstance(y, NDArray) else np.asarray(y)
@@ -198,11 +238,12 @@ class FeedForward:
             y = y.reshape(-1)
         if y.ndim != 1:
             raise ShapeError(f"FeedForward: y: got shape {y.shape}, expected (N,) or (N, 1)")
+        X = X.asnumpy() if isinstance(X, NDArray) else X  # where NDArrayIter makes float64 float32
         size = min(X.shape[0], self.numpy_batch_size)
-        last = "roll_over" if train else "pad"
-        return NDArrayIter(X, y, size, shuffle=train, last_batch_handle=last)
+        last = "roll_over" if is_train else "pad"
+        return NDArrayIter(X, y, size, shuffle=is_train, last_batch_handle=last)
 
-    def _eval_iterator(self, eval_data: Any) -> Any:
+    def _init_eval_iter(self, eval_data: Any) -> Any:
         if not isinstance(eval_data, list | tuple) or len(eval_data) != 2:
             if eval_data is None or hasattr(eval_data, "provide_data"):
                 return eval_data
@@ -213,7 +254,7 @@ class FeedForward:
         X, y = eval_data
         if isinstance(X, list):
             X, y = np.asarray(X), np.asarray(y)
-        return self._iterator(X, y, train=True)
+        return self._init_iter(X, y, is_train=True)
 
     # ── Using it ────────────────────────────────────────────────────────────────────────────
 
@@ -250,7 +291,7 @@ class FeedForward:
         Raises:
             ParameterError: the iterator has no batch.
         """
-        data = self._iterator(X, None, train=False)
+        data = self._init_iter(X, None, is_train=False)
         rows: list[list[list[np.ndarray]]] = []
         for outputs, nbatch, batch in self._bound(data).iter_predict(data, reset=reset):
             count = data.batch_size - (batch.pad or 0)
@@ -281,7 +322,7 @@ class FeedForward:
 
         The arguments are those of `BaseModule.score`.
         """
-        data = self._iterator(X, None, train=False)
+        data = self._init_iter(X, None, is_train=False)
         metric = eval_metric
         if not isinstance(metric, metrics.EvalMetric):
             metric = metrics.create(eval_metric)
