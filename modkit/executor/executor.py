@@ -276,12 +276,14 @@ class Executor:
         Args:
             partial_shaping: arguments that are not named may change shape too.
             allow_up_sizing: arguments may grow, which makes new arrays.
-            **kwargs: new shapes by argument name.
+            **kwargs: new shapes by argument name; as in `simple_bind`, names that the graph lacks
+                are ignored.
 
         Raises:
             ParameterError: a shape changes or grows without leave.
         """
-        given = {n: tuple(s) if isinstance(s, list) else s for n, s in kwargs.items()}
+        known = {n: kwargs[n] for n in self.arg_dict if n in kwargs}
+        given = {n: tuple(s) if isinstance(s, list) else s for n, s in known.items()}
         arg_shapes, aux_shapes = self._new_shapes(given)
         args, grads = {}, {}
         for name, shape in zip(self.arg_dict, arg_shapes, strict=True):

@@ -185,6 +185,7 @@ def test_reshape_shares_what_keeps_its_shape():
     with pytest.raises(mx.MXNetError, match="allow_up_sizing"):
         executor.reshape(x=(6, 4))
     assert executor.reshape(allow_up_sizing=True, x=(6, 4)).arg_dict["x"].shape == (6, 4)
+    assert executor.reshape(x=(2, 4), label=(2,)).arg_dict["x"].shape == (2, 4)  # as simple_bind
 
 
 def normed(hidden=4):
