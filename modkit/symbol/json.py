@@ -22,7 +22,7 @@ from modkit.util import is_np_shape
 def dumps(graph: Graph, *, remove_amp_cast: bool = True) -> str:
     """The graph as text, as MXNet 1.9.1 writes it."""
     if remove_amp_cast:
-        graph = _without_casts(graph)
+        graph = without_casts(graph)
     attrs = {"is_np_shape": '["int", 1]'} if is_np_shape() else {}
     attrs["mxnet_version"] = f'["int", {VERSION}]'
     version = {"attrs": _braces(attrs, 1, broken=False)}
@@ -79,8 +79,8 @@ def _enclose(left: str, parts: Sequence[str], right: str, depth: int, broken: bo
     return f"{left}{inner}{(', ' + inner).join(parts)}\n{'  ' * depth}{right}"
 
 
-def _without_casts(graph: Graph) -> Graph:
-    """The graph without casts; readers of a cast read its input. A cast that is an output stays."""
+def without_casts(graph: Graph) -> Graph:
+    """The graph without casts of mixed precision; readers of a cast read its input. A cast that is an output stays."""
     shown = {id(head.node) for head in graph.heads}
     casts = {
         id(n): n

@@ -10,6 +10,7 @@ from modkit.errors import ModkitError, warn_caller
 from modkit.lazy import install
 from modkit.symbol import Symbol
 from modkit.symbol.graph import Node, entry_name
+from modkit.symbol.json import without_casts
 from modkit.visualization.internals import (
     check_symbol,
     format_shape,
@@ -61,7 +62,7 @@ def plot_network(
     shapes = internal_shapes(symbol, shape) or {}
     types = internal_types(symbol, dtype)
     style = {**_STYLE, **(node_attrs or {})}
-    nodes = symbol.graph.nodes
+    nodes = without_casts(symbol.graph).nodes
     _warn_of_repeated(nodes)
     for node in nodes:
         if not _is_weight(node):

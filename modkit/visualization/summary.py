@@ -9,6 +9,7 @@ from typing import Any
 
 from modkit.symbol import Symbol
 from modkit.symbol.graph import Node
+from modkit.symbol.json import without_casts
 from modkit.visualization.internals import Shapes, check_symbol, format_shape, internal_shapes
 
 _TITLES = ("Layer (type)", "Output Shape", "Param #", "Previous Layer")
@@ -53,7 +54,7 @@ def summary_table(
     check_symbol(symbol, "print_summary")
     shapes = internal_shapes(symbol, shape)
     ends = [int(line_length * p) if positions[-1] <= 1 else int(p) for p in positions]
-    nodes = symbol.graph.nodes
+    nodes = without_casts(symbol.graph).nodes
     lines = ["_" * line_length, _row(_TITLES, ends), "=" * line_length]
     total = 0
     for node in nodes:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+import modkit as mx
 from modkit import symbol as sym
 from modkit import visualization as viz
+from modkit.visualization.summary import summary_table
 from tests.visualization.cases import NETS, PICTURES, PLOTS, SUMMARIES, plot, summary
 
 RECORDED = json.loads(
@@ -51,6 +53,20 @@ def test_an_operator_of_the_users():
     graph["heads"] = [[1, 0, 0]]
     drawn = _drawn(sym.load_json(json.dumps(graph)))
     assert drawn["nodes"][1][:2] == ["mine", "bend"]
+
+
+def test_casts_of_mixed_precision_are_left_out():
+    def net(data):
+        return sym.FullyConnected(data, num_hidden=2, name="fc") + 1
+
+    data = sym.Variable("data")
+    with mx.name.NameManager():
+        plain = net(data)
+    with mx.name.NameManager():
+        cast = net(sym.amp_cast(data, dtype="float16", name="cast"))
+    kwargs = {"shape": {"data": (2, 3)}}
+    assert summary_table(cast, **kwargs) == summary_table(plain, **kwargs)
+    assert _drawn(cast, **kwargs) == _drawn(plain, **kwargs)
 
 
 def _drawn(net, **kwargs):

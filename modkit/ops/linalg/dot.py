@@ -80,15 +80,13 @@ def dot(
         returns: the other axes of ``lhs``, then those of ``rhs``; (1,) for two rows.
 
     Raises:
-        ShapeError: the two axes differ in size, or vectors are to be transposed.
+        ShapeError: the two axes differ in size.
 
     Differs:
         arrays of whole numbers and, on CPUs, of float16 can be multiplied; MXNet refuses them.
     """
     left = 0 if transpose_a else lhs.ndim - 1
     right = rhs.ndim - 1 if transpose_b else 0
-    if lhs.ndim == rhs.ndim == 1 and (transpose_a or transpose_b):
-        raise ShapeError("dot: got two vectors, expected transpose_a=False and transpose_b=False")
     if lhs.shape[left] != rhs.shape[right]:
         raise ShapeError(
             f"dot: got shapes {lhs.shape} and {rhs.shape}, expected axis {left} of the first and "
