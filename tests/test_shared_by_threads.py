@@ -11,6 +11,8 @@ import pytest
 import modkit as mx
 from modkit.io import record_format
 from modkit.metric import traced
+from modkit.module import module as module_file
+from modkit.module import steps
 from modkit.ndarray import tape_gradients
 from modkit.optimizer import eager_update
 from modkit.step import store as step_store
@@ -100,6 +102,25 @@ def test_a_step_waits_for_the_update_of_a_module_that_shares_its_parameters(monk
     other.end()
     assert first._optimizer.num_update == 3
     assert all(np.isfinite(v.asnumpy()).all() for v in first.get_params()[0].values())
+
+
+@pytest.mark.parametrize("how", ["forward", "fit"])
+def test_a_batch_of_another_shape_waits_for_the_pass_of_a_thread(how, monkeypatch):
+    (batch,) = batches(1)
+    few = mx.io.DataBatch([batch.data[0][:3]], [batch.label[0][:3]])
+    module = ready(mlp(), batch)
+    for each in (few, batch):  # so that a bind takes less time than the other thread has
+        module.forward(each)
+    other = Overtaker(lambda: module.forward(few, is_train=False))
+    where = module_file if how == "forward" else steps
+    monkeypatch.setattr(where, "accepted", other.after(where.accepted))
+    if how == "forward":
+        module.forward(batch, is_train=False)
+    else:
+        assert module._train_on([batch], mx.metric.create("acc")) is not None
+        mx.nd.waitall()
+    other.end()
+    assert module.get_outputs()[0].asnumpy().shape == (3, 4)
 
 
 def test_a_value_read_by_one_of_two_trainers_outlives_the_step_of_the_other():

@@ -21,10 +21,10 @@ class NotFiniteError(ModkitError, ArithmeticError):
 def first_not_finite(run: Run, *, params: bool = True) -> str | None:
     """The first output that is NaN or, with ``params``, parameter that is not finite.
 
-    It waits for the step.
+    It waits for the step. A user's own ``get_outputs`` is not called.
     """
     module = run.module
-    for name, value in zip(module.output_names, module.get_outputs(), strict=False):
+    for name, value in zip(module.output_names, module._present_outputs(), strict=False):
         if hasattr(value, "_cell") and np.isnan(np.asarray(value._cell.get())).any():
             return f"output {name!r} is NaN"
     for name, value in module._values().items() if params else ():

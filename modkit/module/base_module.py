@@ -605,6 +605,10 @@ class BaseModule:
         """The data input of this name of the last batch."""
         raise NotSupportedError(f"{type(self).__name__} does not keep its inputs")
 
+    def _present_outputs(self) -> Sequence[Any]:
+        """Outputs of the last batch; none of a module whose class is its user's."""
+        return ()
+
     def _values(self) -> dict[str, Any]:
         """Parameters and auxiliary states by name, as arrays that NumPy reads."""
         args, auxs = self.get_params()

@@ -288,6 +288,9 @@ class BucketingModule(BaseModule):
     def _present_input(self, name: str) -> Any:
         return self._curr_module._present_input(name)
 
+    def _present_outputs(self) -> Any:
+        return self._curr_module._present_outputs()
+
     def _values(self) -> dict[str, Any]:
         return self._default._values()
 

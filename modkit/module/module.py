@@ -264,6 +264,9 @@ class Module(BaseModule):
     def _present_input(self, name: str) -> np.ndarray:
         return np.asarray(self._exec_group.execs[0].arg_dict[name]._cell.unmoved())
 
+    def _present_outputs(self) -> Sequence[Any]:
+        return self._exec_group.get_outputs()
+
     def _values(self) -> dict[str, Any]:
         store = self._exec_group.store
         with store.lock:
@@ -603,22 +606,23 @@ class Module(BaseModule):
             )
         train = self.for_training if is_train is None else is_train
         self._lacks_labels = bool(train and not label and self._label_shapes)
-        if self._step is not None and not self._step.settled:
-            self._step_waits = False  # no metric was updated: the next step starts at once
-            self._step.run()
-        if self._exec_group.bound_apart is not self._exec_group.store.apart:
-            self._bind_as_stored()
         data = data_batch.data[: len(self._data_names)]
         group = self._exec_group
-        values = accepted(group.binding.input_cells, (*data, *(label or ())))
-        if values is None and not checked:
-            as_batch(data_batch, labelled)  # which looks at every array
-        if values is None and not group.takes(data, label):
-            self._fit_shapes(data, data_batch)
-        elif not self._order_seen and data_batch.provide_data:
-            self._check_order(data_batch, "forward: data_batch")
-            self._order_seen = True
-        group.begin(data, label, train, values)
+        with group.store.lock:  # else another thread binds or feeds in between
+            if self._step is not None and not self._step.settled:
+                self._step_waits = False  # no metric was updated: the next step starts at once
+                self._step.run()
+            if group.bound_apart is not group.store.apart:
+                self._bind_as_stored()
+            values = accepted(group.binding.input_cells, (*data, *(label or ())))
+            if values is None and not checked:
+                as_batch(data_batch, labelled)  # which looks at every array
+            if values is None and not group.takes(data, label):
+                self._fit_shapes(data, data_batch)
+            elif not self._order_seen and data_batch.provide_data:
+                self._check_order(data_batch, "forward: data_batch")
+                self._order_seen = True
+            group.begin(data, label, train, values)
 
     def _fit_shapes(self, data: Sequence[Any], batch: DataBatch) -> None:
         """Bind anew if the batch has not the shapes that the module is bound for."""

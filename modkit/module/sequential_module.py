@@ -129,6 +129,9 @@ class SequentialModule(BaseModule):
             names = {**(given.arg_params or {}), **(given.aux_params or {})}
             warn_of_extra([n for n in names if n not in seen])
 
+    def _present_outputs(self) -> Any:
+        return self._modules[-1]._present_outputs()
+
     def _bound_size(self) -> int:
         return self._first()._bound_size()
 

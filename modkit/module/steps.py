@@ -158,21 +158,21 @@ def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Su
     metric = eval_metric.fused(label_names, group.output_names)
     if fused is None or metric is None:
         return None
-    arrays = _inputs_of(group, batches, len(module._data_names))
-    if not arrays:
-        return None
-    if not module._order_seen and batches[0].provide_data:
-        module._check_order(batches[0], "forward: data_batch")
-        module._order_seen = True
-    bound, hyper = group.binding.bounds[0], updater.optimizer.hyper
-    module._copies, module._params_dirty, module._lacks_labels = None, True, False
-    # First what may be refused, then what counts.
-    if not bound.only_losses:
-        bound.require_heads([])
-    keys = map(bound.draw, itertools.repeat(fused))
-    tables = map(hyper, itertools.repeat(indices))
-    store = group.store
-    with store.lock, DeferredReads():  # as in `Module.update`
+    store, hyper = group.store, updater.optimizer.hyper
+    with store.lock, DeferredReads():  # as in `Module.forward` and `Module.update`
+        arrays = _inputs_of(group, batches, len(module._data_names))
+        if not arrays:
+            return None
+        if not module._order_seen and batches[0].provide_data:
+            module._check_order(batches[0], "forward: data_batch")
+            module._order_seen = True
+        bound = group.binding.bounds[0]
+        module._copies, module._params_dirty, module._lacks_labels = None, True, False
+        # First what may be refused, then what counts.
+        if not bound.only_losses:
+            bound.require_heads([])
+        keys = map(bound.draw, itertools.repeat(fused))
+        tables = map(hyper, itertools.repeat(indices))
         store.adopt(names, states_of(module, updater, names, indices), module._shards)
         steps = zip(arrays, tables, keys, strict=False)  # a schedule may raise: no key is drawn
         steps = list(steps) if len(arrays) == 1 else _all_or_none(steps, updater.optimizer)

@@ -268,6 +268,16 @@ def test_the_warning_of_nan_names_the_callers_line():
     assert seen[0].filename == __file__
 
 
+def test_fit_calls_no_get_outputs_of_a_users_own():
+    class Own(mx.mod.Module):
+        def get_outputs(self, merge_multi_context=True):
+            raise AssertionError
+
+    fit(module=Own(mlp()), num_epoch=1)
+    sequence = mx.mod.SequentialModule().add(Own(mlp()), take_labels=True)
+    fit(module=sequence, num_epoch=1)
+
+
 def test_outputs_that_are_infinite_on_purpose_are_no_error():
     mask = mx.sym.BlockGrad(mx.sym.log(mx.sym.zeros((2,))), name="mask")
     module = mx.mod.Module(mx.sym.Group([mlp(), mask]))
