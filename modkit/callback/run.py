@@ -80,7 +80,7 @@ class Run:
         mine = [each for each in callbacks if each.every_worker or self._is_first]
         self.callbacks = sorted(mine, key=lambda each: each.order)
         self.averaged: dict[str, NDArray] | None = None
-        self._ahead: Streams | None = None
+        self._around: tuple[Streams, Streams] | None = None  # the next read of a resumed training
         self._epoch_began: dict[str, Any] = {"streams": streams(), "reset": False}
         self.trained: Sequence[tuple[str, Any]] = ()
         self._train: Metrics | None = None
@@ -175,11 +175,13 @@ class Run:
 
     def _begin_epoch(self) -> None:
         """Start the present epoch, or go on after the batches before the checkpoint."""
-        goes_on = self._ahead is not None and self.batch > 0
+        goes_on = self._around is not None and self.batch > 0
         self.batch = self.batch if goes_on else 0
         self._train, self.averaged = None, None
         self._started_s, self._first_batch = time.perf_counter(), self.batch
-        if not goes_on:
+        if goes_on and self._around is not None:  # states that were restored may have drawn
+            set_streams(self._around[0])
+        else:
             self.restore_streams()  # no batch has been read ahead of the end of an epoch
             self.eval_metric.reset()
             self.call("on_epoch_begin")
@@ -232,10 +234,10 @@ class Run:
         }  # fmt: skip
 
     def restore_streams(self) -> None:
-        """Set the random streams to their states before the batch that was read ahead."""
-        if self._ahead is not None:
-            set_streams(self._ahead)
-            self._ahead = None
+        """Set the random streams to their states after the batch that was read ahead."""
+        if self._around is not None:
+            set_streams(self._around[1])
+            self._around = None
 
     def reset_data(self) -> None:
         """Begin the next epoch of the training data."""
@@ -297,7 +299,8 @@ class Run:
         if state["eval_data"] is not None:
             move_to(self.eval_data, state["eval_data"])
         position = state["position"]
-        self._epoch_began, self._ahead = position["epoch_began"], state["streams"]
+        self._epoch_began = position["epoch_began"]
+        self._around = position["streams"], state["streams"]
         self.resumed = True
         if position["data"] is not None:
             set_streams(position["streams"])

@@ -17,7 +17,7 @@ from modkit.callback import folder as folders
 from modkit.cli import main
 from modkit.errors import FileFormatError
 from tests.module.networks import convnet, mlp
-from tests.module.resuming import CASES, COUNT, SIZE, arrays, train
+from tests.module.resuming import CASES, COUNT, SIZE, arrays, noisy, train
 from tools import attack_resume
 
 
@@ -366,6 +366,43 @@ def test_streams_of_a_users_data_go_on(data, options, at, tmp_path):
         try:
             module.fit(data(), num_epoch=3, optimizer=clipped(), resume=folder,
                        callbacks=[checkpoint, *stop], **options)  # fmt: skip
+        except Ended:
+            return None
+        return module.get_params()[0]["fc1_weight"].asnumpy()
+
+    fit(tmp_path / "a", 1, at)
+    np.testing.assert_array_equal(fit(tmp_path / "a", 99), fit(tmp_path / "b", 1))
+
+
+class Draws(mx.callback.Callback):
+    """Draws from the global streams wherever a training begins or goes on."""
+
+    def __init__(self, module, metric):
+        module.load_state_dict = self.before(module.load_state_dict)
+        metric.load_state_dict = self.before(metric.load_state_dict)
+
+    def before(self, call):
+        return lambda state: self.load_state_dict(state) or call(state)
+
+    def on_fit_begin(self, run):
+        self.load_state_dict({})
+
+    def load_state_dict(self, state):
+        np.random.rand()  # noqa: NPY002
+        mx.nd.random.uniform().asnumpy()
+
+
+@pytest.mark.parametrize("at", [2, 4, 5])
+def test_states_that_draw_while_they_are_restored_leave_the_streams(at, tmp_path):
+    def fit(folder, seed, end=None):
+        np.random.seed(seed)  # noqa: NPY002
+        mx.random.seed(seed)
+        module, metric = mx.mod.Module(noisy()), mx.metric.create("acc")
+        stop = [Stops(end)] if end else []
+        checkpoint = mx.callback.Checkpoint(folder, every_n_batches=1, asynchronous=False)
+        try:
+            module.fit(Noise(), num_epoch=2, eval_metric=metric, resume=folder,
+                       callbacks=[checkpoint, Draws(module, metric), *stop])  # fmt: skip
         except Ended:
             return None
         return module.get_params()[0]["fc1_weight"].asnumpy()
