@@ -48,8 +48,8 @@ def check_arguments(klass: Class) -> Class:
     """Have the constructor of one of modkit's classes check its arguments before it runs.
 
     A ParameterError that names the class reports names that it does not take, parameters without
-    a value, and values of parameters annotated as numbers that are none. For these, a NumPy array
-    of one number is that number. Text of a number is parsed for the parameters in `_PARSED`.
+    a value, and values of parameters annotated as numbers that are none. For these, an array of
+    one number is that number. Text of a number is parsed for the parameters in `_PARSED`.
     Constructors of other packages stay as they are.
     """
     init = vars(klass).get("__init__")
@@ -109,8 +109,10 @@ _NUMBERS = ("float", "int", "float | None", "int | None")
 
 
 def number_of(value: Any) -> Any:
-    """A value; of a NumPy array of a single number, that number, which can be hashed."""
-    return value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
+    """A value; of an array of a single number, that number, which can be hashed."""
+    if isinstance(value, np.generic) or getattr(value, "size", 0) != 1:
+        return value
+    return np.asarray(value.asnumpy() if hasattr(value, "asnumpy") else value).item()
 
 
 def is_number(value: Any) -> bool:

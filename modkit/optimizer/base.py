@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import inspect
 import math
 import numbers
@@ -228,6 +229,12 @@ class Optimizer:
         super().__init_subclass__(**kwargs)
         check_arguments(cls)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; for a setting, an array of one number is that number."""
+        if name in _settings(type(self)):
+            value = number_of(value)
+        super().__setattr__(name, value)
+
     def __repr__(self) -> str:
         """Learning rate, weight decay, the parameters of the class, and the number of updates."""
         return call_text(self, ["lr", "wd"], ["num_update"])
@@ -339,7 +346,8 @@ class Optimizer:
         """Increment the update count of one parameter, or of each in a list."""
         indices = tuple(index) if isinstance(index, list | tuple) else (index,)
         with self._counts.lock:
-            self.num_update = max(self.num_update, self._counts.add(indices))
+            newest = max(self.num_update, self._counts.add(indices))
+            self.__dict__["num_update"] = newest  # `__setattr__` is a call more in every batch
 
     def _uncount(self, indices: Sequence[Any], before: int) -> None:
         """Take back an update that is not made, as its schedule raised; ``before``: its count."""
@@ -512,6 +520,15 @@ class Optimizer:
         self.__dict__.update(state)
         self.param_dict, self._derived = {}, {}
         self._counts = UpdateCounts(begin, counted, present)
+
+
+@functools.cache
+def _settings(klass: type[Optimizer]) -> frozenset[str]:
+    """Attributes that are numbers: what the constructors of modkit's classes take, and set."""
+    own = [each for each in klass.__mro__ if each.__module__.startswith("modkit.optimizer")]
+    inits = [vars(each)["__init__"] for each in own if "__init__" in vars(each)]
+    found = {n for init in inits for n in inspect.signature(init).parameters}
+    return frozenset({"lr", "float_stable_eps", *found})
 
 
 def finite(name: str, value: Any) -> Any:

@@ -94,6 +94,42 @@ def test_hyper_sees_multipliers_changed_in_place():
     assert sgd.hyper(indices)[:, 0].tolist() == [2, 2, 2, 1, 2]
 
 
+SETTINGS = [
+    ("sgd", "momentum"), ("nag", "momentum"), ("adam", "beta1"), ("lamb", "beta2"), ("lars", "eta"),
+    ("adagrad", "float_stable_eps"), ("sgd", "wd"), ("rmsprop", "clip_gradient"), ("sgd", "lr"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "setting"), SETTINGS)
+@pytest.mark.parametrize("array", [np.array, lambda x: nd.array([x])], ids=["numpy", "ndarray"])
+def test_a_setting_may_be_an_array_of_one_number(name, setting, array):
+    first, second = (opt.create(name, learning_rate=0.1) for _ in range(2))
+    setattr(first, setting, 0.5)
+    setattr(second, setting, array(0.5))
+    assert second.rule() == first.rule()
+    assert hash(second.tree_rule()) == hash(first.tree_rule())
+    np.testing.assert_array_equal(second.hyper([0]), first.hyper([0]))
+
+
+def test_a_rate_may_be_an_array_of_one_number():
+    rate = nd.array([0.5])
+    made = opt.create("adam", learning_rate=rate)
+    assert made.lr == 0.5
+    made.set_learning_rate(rate / 2)
+    assert made.learning_rate == 0.25
+    with pytest.raises(ParameterError, match="learning rate"):
+        made.set_learning_rate(nd.array([0.5, 0.5]))
+
+
+def test_an_array_that_is_no_setting_stays_one():
+    class Own(opt.SGD):
+        def __init__(self, moved=0, **kwargs):
+            super().__init__(**kwargs)
+            self.moved = nd.zeros(1)
+
+    assert isinstance(Own().moved, nd.NDArray)
+
+
 def test_hyper_asks_a_subclass_for_its_rates():
     class Own(opt.NAG):
         def _get_lr(self, index):
