@@ -65,6 +65,7 @@ class Binding(NamedTuple):
         labels_are_read: whether the graph reads all of them.
         one_program: whether a pass is one program: on one device, or on several as replicas.
         can_queue: whether steps over batches are one program, in which the metric reads the labels.
+        apart: `Store.apart` as it was bound for.
         faces: executors for inspection by users, made on first access.
     """
 
@@ -83,6 +84,7 @@ class Binding(NamedTuple):
     labels_are_read: bool
     one_program: bool
     can_queue: bool
+    apart: bool
     faces: list[Any]
 
     @property
@@ -187,6 +189,7 @@ class GroupBinding:
             labels_are_read=labels_are_read,
             one_program=one_program,
             can_queue=one_program and trains and not (first.eager or first.adds or sparse),
+            apart=store.apart,
             faces=[],
         )
         return binding, draft

@@ -109,7 +109,6 @@ class DataParallelExecutorGroup(GroupInspection):
         indices: their numbers in an updater, on the first context; other contexts' follow.
         stypes: storage types that variables declare, by name.
         row_sparse_grads: names of the arguments whose gradients are row-sparse.
-        bound_apart: `Store.apart` at the latest bind; a pass binds anew where it has changed.
         backed: True once gradients were requested.
     """
 
@@ -155,7 +154,7 @@ class DataParallelExecutorGroup(GroupInspection):
         self._bind(data_shapes, label_shapes, shared_group.store if shared_group else None)
         if apart and len(self.contexts) > 1:
             self.store.train_apart(True)
-            self.follow_store()
+            self.bind_as_stored()
 
     def _requests(self, grad_req: Any) -> dict[str, str]:
         """The gradient request for every argument: as it is named, or else by its role."""
@@ -193,11 +192,10 @@ class DataParallelExecutorGroup(GroupInspection):
         binding, draft = self._bound_for(data_shapes, label_shapes, store)
         draft.store.extend(draft)
         self.store: Store = draft.store
-        self.bound_apart = self.store.apart
         self.binding: Binding = binding
         self._labels: Any = None
 
-    def follow_store(self) -> None:
+    def bind_as_stored(self) -> None:
         """Bind anew after a parameter is stored for each context, or again once for all.
 
         Inputs of ``state_names`` and gradients keep their values.
@@ -338,7 +336,7 @@ class DataParallelExecutorGroup(GroupInspection):
         """
         if not self.for_training:
             raise NotReadyError("backward() needs bind(for_training=True)")
-        if self.bound_apart is not self.store.apart:
+        if not self.follows_store:
             last = self.bounds[0].last
             if last is not None and last.settled and last.kept is None:
                 raise NotReadyError(
@@ -477,8 +475,8 @@ class DataParallelExecutorGroup(GroupInspection):
         Raises:
             ShapeError: arrays of other shapes than those that are bound.
         """
-        if self.bound_apart is not self.store.apart:
-            self.follow_store()
+        if not self.follows_store:
+            self.bind_as_stored()
         label = (data_batch.label or None) if self.label_shapes else None
         _check_shapes(data_batch.data, self.data_shapes)
         _check_shapes(label or (), self.label_shapes or ())

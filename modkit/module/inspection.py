@@ -33,13 +33,17 @@ class GroupInspection(GroupBinding):
     state_names: list[str]
     inputs_need_grad: bool
     binding: Binding
-    bound_apart: bool
     store: Store
     _output_axes: list[int]
 
-    def follow_store(self) -> None:
+    def bind_as_stored(self) -> None:
         """Bind anew for parameters that are stored in another way since."""
         raise NotImplementedError
+
+    @property
+    def follows_store(self) -> bool:
+        """Whether parameters are stored as at the latest bind; a pass binds anew where not."""
+        return self.binding.apart is self.store.apart
 
     # ── What it is bound for ────────────────────────────────────────────────────────────────
 
@@ -186,8 +190,8 @@ class GroupInspection(GroupBinding):
         """An Executor for each context, made on first access."""
         faces = self.binding.faces
         watched = any(face._monitor is not None for face in faces)  # a module moves its monitors
-        if self.bound_apart != self.store.apart and not watched:
-            self.follow_store()
+        if not (self.follows_store or watched):
+            self.bind_as_stored()
             faces = self.binding.faces
         if not faces:
             faces.extend([self._face(i) for i in range(len(self.contexts))])

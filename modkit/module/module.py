@@ -14,7 +14,7 @@ from modkit.checkpoint import Prefix, load_checkpoint, params_path, states_path
 from modkit.constructors import check_keywords
 from modkit.context import Context
 from modkit.errors import NotReadyError, ParameterError, ShapeError
-from modkit.files import MissingFileError, atomic_write, parse_file
+from modkit.files import MissingFileError
 from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
 from modkit.metric import EvalMetric
@@ -31,14 +31,8 @@ from modkit.module.base_module import BaseModule, overrides
 from modkit.module.data_batch import Shapes, as_batch, shapes_for
 from modkit.module.data_checks import check_labels, check_shapes, warn_of_columns, warn_of_labels
 from modkit.module.executor_group import DataParallelExecutorGroup
-from modkit.module.optimizer_setup import (
-    OptimizerSetup,
-    count_epochs,
-    refuse_compression,
-    set_up_optimizer,
-    state_bytes,
-    with_shards,
-)
+from modkit.module.module_optimizer import ModuleOptimizer, field_of_optimizer
+from modkit.module.optimizer_setup import count_epochs, devices_of, set_up_optimizer
 from modkit.module.parameters import (
     Copies,
     InitArguments,
@@ -59,7 +53,6 @@ from modkit.module.update import sums_of_own_store, update_unfused
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import accepted, x64_for
-from modkit.ops.dtypes import dtype_name
 from modkit.step.bound import Pass
 from modkit.symbol import Symbol
 from modkit.symbol.precision import compute_type
@@ -105,6 +98,10 @@ class Module(BaseModule):
     _can_add_up: ClassVar[bool] = True
     _keeps_missing: ClassVar[bool] = True
     _params_dirty = False  # for MXNet's programs: `_arg_params` are the present values anyway
+    _module_optimizer = ModuleOptimizer()
+    _optimizer, _kvstore, _update_on_kvstore, _updater = map(
+        field_of_optimizer, ("optimizer", "kvstore", "update_on_kvstore", "updater")
+    )
 
     @check_keywords
     def __init__(
@@ -166,8 +163,7 @@ class Module(BaseModule):
         self._label_shapes: list[DataDesc] | None = None
 
     def _forget_optimizer(self) -> None:
-        self._set_optimizer(OptimizerSetup())
-        self._is_apart = False
+        self._module_optimizer = ModuleOptimizer()
         self._step: Pass | None = None
         self._step_waits = True
         self._lacks_labels = False  # whether the last batch did, in training
@@ -248,7 +244,7 @@ class Module(BaseModule):
         if overrides(self, Module, *_PARAMS):
             super()._average_states()
         else:
-            self._parameters().average(self._workers)
+            self._parameters().average(self._present_workers)
             self._params_dirty = False
 
     def _count_epochs(self, epochs: int, batches: int | None) -> None:
@@ -489,8 +485,8 @@ class Module(BaseModule):
     # ── The optimizer ───────────────────────────────────────────────────────────────────────
 
     def _keep_optimizer(self, optimizer: Any, params: Any, sharded: bool) -> None:
-        several = len(self._devices) > 1 or self._workers is not None
-        if sharded and self._shards is None and several:
+        several = len(devices_of(self._context)) > 1 or self._present_workers is not None
+        if sharded and self._module_optimizer.shards is None and several:
             raise ParameterError(
                 "shard_optimizer_states: the optimizer exists, with whole states; make it "
                 "anew: init_optimizer(..., shard_optimizer_states=True, force_init=True)"
@@ -500,30 +496,16 @@ class Module(BaseModule):
     def _init_optimizer(
         self, kvstore: Any, optimizer: Any, params: Any, force_init: bool, sharded: bool, /
     ) -> None:
-        if kvstore is not None and self._compression_params:
-            refuse_compression(self._compression_params, self._exec_group.row_sparse_grads)
         self._forget_optimizer()
         edited = None if self._copies is None else self.get_params()[0]
-        setup = set_up_optimizer(
-            kvstore, optimizer, params, symbol=self._symbol,
-            params=dict(zip(self._param_names, self._weights(self._param_names), strict=True)),
-            batch_size=self._exec_group.batch_size, device_count=len(self._context),
-            trained=self._exec_group.trained,
+        self._module_optimizer = set_up_optimizer(
+            kvstore, optimizer, params, bool(sharded), self._exec_group,
+            inputs=[] if self._is_bucket else self._bound_for,
             compression_params=self._compression_params,
-            facts={
-                "shard_optimizer_states": bool(sharded),
-                "devices": len(self._devices),
-                **{f"input {d.name}": f"shape {tuple(d.shape)}, {dtype_name(d.dtype)}"
-                   for d in self._bound_for if not self._is_bucket},
-            },
         )  # fmt: skip
-        setup.optimizer._check_rows(sorted(self._exec_group.row_sparse_grads))
-        if sharded:
-            setup = with_shards(setup, self._exec_group.store.home, self._compression_params)
-        self._set_optimizer(setup)
         self._follow_store()
         self.optimizer_initialized, self._params_dirty = True, False
-        if setup.update_on_kvstore and edited is not None:  # the store begins with the edits
+        if self._update_on_kvstore and edited is not None:  # the store begins with the edits
             self._parameters().set(edited, None)
         if self._preload_opt_states is not None:
             self.load_optimizer_states(self._preload_opt_states)
@@ -531,48 +513,32 @@ class Module(BaseModule):
             self._counts_left = self._present_optimizer.num_update == 0
 
     def _follow_store(self) -> None:
-        """Without a store that sums gradients, each of several contexts trains apart."""
-        self._is_apart = self._kvstore is None and len(self._context) > 1
-        self._exec_group.store.train_apart(self._is_apart)
+        self._exec_group.store.train_apart(self._module_optimizer.apart)
 
     def _bind_as_stored(self) -> None:
         """Bind anew where an `init_optimizer` has changed the storage of the parameters."""
-        if self._exec_group.bound_apart != self._exec_group.store.apart:
+        if not self._exec_group.follows_store:
             before = list(self._exec_group.binding.faces) if self._monitors else []
-            self._exec_group.follow_store()
+            self._exec_group.bind_as_stored()
             self._move_monitors(before)
 
     @property
-    def _devices(self) -> set[Any]:
-        return {ctx.jax_device for ctx in self._context}
-
-    @property
     def _present_optimizer(self) -> Any:
-        return getattr(self._present_updater, "optimizer", self._optimizer)
+        return self._module_optimizer.present
 
     @property
     def _present_updater(self) -> Any:
-        return self._kvstore._updater if self._update_on_kvstore else self._updater
+        return self._module_optimizer.present_updater
 
     @property
     def _present_workers(self) -> Any:
-        return self._workers
-
-    def _set_optimizer(self, setup: OptimizerSetup) -> None:
-        # Attributes of their own: programs written for MXNet read them.
-        self._optimizer, self._kvstore, self._update_on_kvstore, self._updater, shards = setup
-        self._shards, self._workers = shards, getattr(setup.kvstore, "workers", None)
+        return self._module_optimizer.workers
 
     def borrow_optimizer(self, shared_module: Module) -> None:
-        """Use another module's optimizer, kvstore and optimizer states."""
+        """Use another module's optimizer, kvstore, gradient compression and optimizer states."""
         if not shared_module.optimizer_initialized:
             raise NotReadyError("borrow_optimizer: shared_module needs init_optimizer() first")
-        self._set_optimizer(
-            OptimizerSetup(
-                shared_module._optimizer, shared_module._kvstore,
-                shared_module._update_on_kvstore, shared_module._updater, shared_module._shards,
-            )
-        )  # fmt: skip
+        self._module_optimizer = shared_module._module_optimizer.on(len(self._context))
         self._follow_store()
         self.optimizer_initialized = True
 
@@ -612,7 +578,7 @@ class Module(BaseModule):
             if self._step is not None and not self._step.settled:
                 self._step_waits = False  # no metric was updated: the next step starts at once
                 self._step.run()
-            if group.bound_apart is not group.store.apart:
+            if not group.follows_store:
                 self._bind_as_stored()
             values = accepted(group.binding.input_cells, (*data, *(label or ())))
             if values is None and not checked:
@@ -678,15 +644,15 @@ class Module(BaseModule):
         if not (ready and self.binded and self.for_training):
             self._need("update()", params=True, optimizer=True)
             raise NotReadyError("update() needs bind(for_training=True)")
-        updater, names, indices, _ = request = update_request(self)
+        request = update_request(self)
         self._copies, self._params_dirty = None, True
         group = self._exec_group
         one_pass = group.binding.bounds[0].last if group.binding.one_program else None
-        sums = sums_of_own_store(self, names)
+        sums = sums_of_own_store(group, self._kvstore, request)
         with group.store.lock:  # else a read in another thread runs the pass without the update
             if one_pass is not None and join_update(self, one_pass, request):
                 return
-            update_unfused(self, updater, names, indices, sums)
+            update_unfused(group, self._module_optimizer, request, sums)
 
     def _abandon_batch(self) -> None:
         """See `BaseModule._abandon_batch`; a pass whose results were read has written them."""
@@ -793,12 +759,7 @@ class Module(BaseModule):
     def save_optimizer_states(self, fname: str) -> None:
         """Write the optimizer's states."""
         self._need("save_optimizer_states()", params=True, optimizer=True)
-        if self._update_on_kvstore:
-            self._kvstore.save_optimizer_states(fname)
-            return
-        states = self._updater.get_states()
-        with atomic_write(fname) as file:
-            file.write(states)
+        self._module_optimizer.save_states(fname)
 
     def optimizer_state_bytes(self) -> dict[Context, int]:
         """The bytes of optimizer states on each of the module's devices.
@@ -807,15 +768,12 @@ class Module(BaseModule):
         one of as many parts as there are devices of all workers.
         """
         self._need("optimizer_state_bytes()", params=True, optimizer=True)
-        return state_bytes(getattr(self._present_updater, "states", {}), self._context)
+        return self._module_optimizer.state_bytes(self._context)
 
     def load_optimizer_states(self, fname: str) -> None:
         """Read the optimizer's states."""
         self._need("load_optimizer_states()", params=True, optimizer=True)
-        if self._update_on_kvstore:
-            self._kvstore.load_optimizer_states(fname)
-        else:
-            parse_file(fname, self._updater.set_states)
+        self._module_optimizer.load_states(fname)
 
     # ── The training state, for checkpoints ─────────────────────────────────────────────────
 

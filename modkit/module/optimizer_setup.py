@@ -1,4 +1,4 @@
-"""Set-up of a module's optimizer: the optimizer, its KVStore, and the owner of its states."""
+"""Set-up of a module's optimizer: `init_optimizer` of a bound module."""
 
 from __future__ import annotations
 
@@ -6,77 +6,61 @@ import json
 import logging
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
-
-import jax
+from typing import Any
 
 from modkit import optimizer as optimizers
 from modkit import stream
 from modkit.context import Context
 from modkit.errors import NotSupportedError, ParameterError, warn_caller
+from modkit.io import DataDesc
 from modkit.io.base import descriptions
 from modkit.kvstore import KVStore
 from modkit.kvstore.check_equal import check_equal
 from modkit.kvstore.compression import make_compression
 from modkit.kvstore.create import create_kvstore
+from modkit.module.executor_group import DataParallelExecutorGroup
+from modkit.module.module_optimizer import ModuleOptimizer
 from modkit.module.split_batch import batch_size_of
 from modkit.ndarray import NDArray
+from modkit.ops.dtypes import dtype_name
 from modkit.optimizer.identity import settings
-from modkit.step.replicas import DistinctDevices, Logical
-from modkit.step.shards import Parts, Shards
 
 _log = logging.getLogger(__name__)
-
-
-class OptimizerSetup(NamedTuple):
-    """An optimizer and the holder of its states.
-
-    Attributes:
-        optimizer: the optimizer.
-        kvstore: sums gradients; ``None`` on one device.
-        update_on_kvstore: whether the store's updater holds the optimizer states.
-        updater: holds them otherwise.
-        shards: the division of the states over devices; ``None``: each device has them whole.
-    """
-
-    optimizer: Any = None
-    kvstore: Any = None
-    update_on_kvstore: bool | None = None
-    updater: Any = None
-    shards: Shards | None = None
 
 
 def set_up_optimizer(
     kvstore: Any,
     optimizer: Any,
     optimizer_params: Any,
+    sharded: bool,
+    group: DataParallelExecutorGroup,
     *,
-    symbol: Any,
-    params: Mapping[str, NDArray],
-    batch_size: int,
-    device_count: int,
-    trained: Sequence[str],
+    inputs: Sequence[DataDesc],
     compression_params: Mapping[str, Any] | None,
-    facts: Mapping[str, Any],
-) -> OptimizerSetup:
+) -> ModuleOptimizer:
     """Make an optimizer and a store, and hand the parameters to the store.
 
-    ``kvstore``, ``optimizer`` and its parameters are those of ``init_optimizer``; ``facts`` are
-    other values that must be equal in all workers, by name.
+    The first arguments are those of ``init_optimizer``; ``inputs`` are descriptions that must be
+    equal in all workers.
 
     Raises:
         DistributedError: another worker has another network, shape, type, optimizer or
             ``rescale_grad``.
+        NotSupportedError: see ``init_optimizer``.
     """
+    if kvstore is not None and compression_params:
+        _refuse_compression(compression_params, group.row_sparse_grads)
+    params = {name: group.store.handle(name) for name in group.param_names}
+    device_count = len(group.contexts)
     store, on_kvstore = create_kvstore(kvstore, device_count, params)
     # A user's own store only sums; the built-in one also runs the optimizer.
     on_kvstore = on_kvstore and isinstance(store, KVStore)
-    rescale = 1.0 / batch_size
+    rescale = 1.0 / group.batch_size
     if store is not None and "dist" in store.type and "_sync" in store.type:
         rescale /= store.num_workers
     count = 1 if on_kvstore else device_count
     names = {i * count + k: n for i, n in enumerate(params) for k in range(count)}
-    made = _make_optimizer(optimizer, optimizer_params, rescale, names, symbol)
+    made = _make_optimizer(optimizer, optimizer_params, rescale, names, group.symbol)
     if store is None and device_count > 1:
         warn_caller(
             f"init_optimizer: kvstore=None with {device_count} contexts: as in MXNet, each context "
@@ -85,11 +69,13 @@ def set_up_optimizer(
         )
     workers = getattr(store, "workers", None)
     if workers is not None:
-        facts = {
-            **facts, "contexts": device_count, "update_on_kvstore": on_kvstore,
-            "trained": list(trained), "compression_params": compression_params,
-        }  # fmt: skip
-        check_equal(workers, "init_optimizer", {**facts, **_facts(symbol, params, made)})
+        check_equal(workers, "init_optimizer", {
+            "shard_optimizer_states": sharded, "devices": len(devices_of(group.contexts)),
+            **{f"input {d.name}": f"shape {tuple(d.shape)}, {dtype_name(d.dtype)}" for d in inputs},
+            "contexts": device_count, "update_on_kvstore": on_kvstore,
+            "trained": list(group.trained), "compression_params": compression_params,
+            **_facts(group.symbol, params, made),
+        })  # fmt: skip
     if store is not None:
         if workers is not None:
             stream.move_to(workers.gather(stream.position())[0])  # one stream for all
@@ -102,7 +88,16 @@ def set_up_optimizer(
             if isinstance(store, KVStore):
                 store.adopt(name, handle)
     updater = None if on_kvstore else optimizers.get_updater(made)
-    return OptimizerSetup(made, store, on_kvstore, updater)
+    made._check_rows(sorted(group.row_sparse_grads))
+    found = ModuleOptimizer(made, store, on_kvstore, updater, None, workers, compression_params).on(
+        device_count
+    )
+    return found.sharded(group.store.home) if sharded else found
+
+
+def devices_of(contexts: Sequence[Context]) -> set[Any]:
+    """The devices of contexts."""
+    return {ctx.jax_device for ctx in contexts}
 
 
 def _facts(symbol: Any, params: Mapping[str, NDArray], optimizer: Any) -> dict[str, str]:
@@ -114,56 +109,7 @@ def _facts(symbol: Any, params: Mapping[str, NDArray], optimizer: Any) -> dict[s
     return {**facts, **{f"optimizer {n}": value for n, value in settings(optimizer).items()}}
 
 
-def with_shards(setup: OptimizerSetup, home: Any, compression_params: Any) -> OptimizerSetup:
-    """The same optimizer, with its states divided over all devices, if there are several.
-
-    Raises:
-        NotSupportedError: the update is not part of the program of a step on each device, or
-            cannot be made of parts of arrays.
-    """
-    shards = Shards(home, getattr(setup.kvstore, "workers", None))
-    several = {c.jax_device for c in home.contexts}
-    rule, why = setup.optimizer.tree_rule(), None
-    if home.model_parallel or (len(several) > 1 and not isinstance(home, DistinctDevices)):
-        why = "the contexts do not run as equal replicas on a device each"
-    elif compression_params:
-        why = "compression_params sum gradients before the update"
-    elif setup.kvstore is not None and not isinstance(setup.kvstore, KVStore):
-        why = f"the store {type(setup.kvstore).__name__} sums gradients before the update"
-    elif setup.kvstore is None and home.count > 1:
-        why = "kvstore=None trains the parameters of each context apart"
-    elif rule is None:
-        why = f"{type(setup.optimizer).__name__} updates by Python code"
-    if why is not None:
-        raise NotSupportedError(
-            f"shard_optimizer_states: {why}, and parts are updated in the program of a step; "
-            "leave shard_optimizer_states out"
-        )
-    shards.rule(rule)
-    if shards.count == 1:
-        return setup
-    _log.info("optimizer states: %d parts of each array, one on each device", shards.count)
-    return setup._replace(shards=shards)
-
-
-def state_bytes(states: Any, contexts: Sequence[Context]) -> dict[Context, int]:
-    """The bytes of optimizer states on each of the devices."""
-    found = dict.fromkeys(contexts, 0)
-    for state in filter(lambda each: isinstance(each, NDArray), jax.tree.leaves(states)):
-        cell = state._cell
-        stored = cell.storage if isinstance(cell, Logical | Parts) else cell
-        for device, size in stored.seen(_bytes_on_devices):
-            for ctx in found:
-                if ctx.jax_device == device:
-                    found[ctx] += size
-    return found
-
-
-def _bytes_on_devices(stored: jax.Array) -> list[tuple[Any, int]]:
-    return [(shard.device, shard.data.nbytes) for shard in stored.addressable_shards]
-
-
-def refuse_compression(params: Mapping[str, Any], row_sparse_grads: Collection[str]) -> None:
+def _refuse_compression(params: Mapping[str, Any], row_sparse_grads: Collection[str]) -> None:
     """Raise NotSupportedError where row-sparse gradients would be compressed."""
     if row_sparse_grads and make_compression(params) is not None:
         raise NotSupportedError(

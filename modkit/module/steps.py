@@ -19,6 +19,7 @@ from modkit.io import DataBatch
 from modkit.kvstore import KVStore
 from modkit.metric import EvalMetric
 from modkit.module.data_batch import held
+from modkit.module.module_optimizer import ModuleOptimizer
 from modkit.module.split_batch import value_of
 from modkit.ndarray.storage import accepted, take_over
 from modkit.optimizer.calls import Indices
@@ -158,7 +159,7 @@ def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Su
     metric = eval_metric.fused(label_names, group.output_names)
     if fused is None or metric is None:
         return None
-    store, hyper = group.store, updater.optimizer.hyper
+    store, hyper, shards = group.store, updater.optimizer.hyper, module._module_optimizer.shards
     with store.lock, DeferredReads():  # as in `Module.forward` and `Module.update`
         arrays = _inputs_of(group, batches, len(module._data_names))
         if not arrays:
@@ -173,7 +174,7 @@ def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Su
             bound.require_heads([])
         keys = map(bound.draw, itertools.repeat(fused))
         tables = map(hyper, itertools.repeat(indices))
-        store.adopt(names, states_of(module, updater, names, indices), module._shards)
+        store.adopt(names, states_of(group, shards, updater, names, indices), shards)
         steps = zip(arrays, tables, keys, strict=False)  # a schedule may raise: no key is drawn
         steps = list(steps) if len(arrays) == 1 else _all_or_none(steps, updater.optimizer)
         *queued, (data, table, key) = steps
@@ -202,11 +203,12 @@ def join_update(module: Any, one_pass: Pass, request: UpdateRequest) -> bool:
         request: the result of `update_request`.
     """
     updater, names, indices, fused = request
-    store = module._exec_group.store
+    group, store = module._exec_group, module._exec_group.store
     with DeferredReads():  # else a signal handler runs the pass without the update
         if fused is None or not one_pass.can_update():
             return False
-        store.adopt(names, states_of(module, updater, names, indices), module._shards)
+        shards = module._module_optimizer.shards
+        store.adopt(names, states_of(group, shards, updater, names, indices), shards)
         one_pass.join(Update(names, fused, updater.optimizer.hyper(indices)))
         module._step = one_pass
         if not module._step_waits:
@@ -227,7 +229,7 @@ def _inputs_of(group: Any, batches: Sequence[Any], count: int) -> list[dict[str,
         other shapes than those that are bound.
     """
     binding = group.binding
-    if not binding.can_queue or group.bound_apart is not group.store.apart:
+    if not binding.can_queue or binding.apart is not group.store.apart:
         return None
     for face in binding.faces:
         if face._monitor is not None:
@@ -259,26 +261,26 @@ def update_request(module: Any) -> UpdateRequest:
         The updater; names of the parameters that it updates; the indices by which it knows them;
         and its rule for the program of a step, ``None`` if the updater runs apart.
     """
-    group, kvstore, shards = module._exec_group, module._kvstore, module._shards
-    if group.store.apart is not module._is_apart:
-        _refuse_storage(module._is_apart)
+    own: ModuleOptimizer = module._module_optimizer
+    group, kvstore, shards = module._exec_group, own.kvstore, own.shards
+    if group.store.apart is not own.apart:
+        _refuse_storage(own.apart)
     names, indices = group.trained, group.indices
-    by_key = module._update_on_kvstore
-    # Not `_present_updater`: a call less in every batch.
-    updater = kvstore._updater if by_key else module._updater
-    optimizer = getattr(updater, "optimizer", module._optimizer)
+    by_key = own.update_on_kvstore
+    # Not `present_updater`: a call less in every batch.
+    updater = kvstore._updater if by_key else own.updater
+    optimizer = getattr(updater, "optimizer", own.optimizer)
     frozen = optimizer._frozen
     if frozen:
         kept = [at for at, name in enumerate(names) if name not in frozen]
         names, indices = tuple(names[at] for at in kept), tuple(indices[at] for at in kept)
-    # The updater's, which is another than ours once states with an optimizer were loaded.
     own_store = kvstore is None or isinstance(kvstore, KVStore)
-    fuses = own_store and hasattr(updater, "optimizer") and not module._compression_params
+    fuses = own_store and hasattr(updater, "optimizer") and not own.compression_params
     rule = updater.optimizer.tree_rule(names) if fuses else None
     indices = names if by_key else indices
     if shows_calls(type(optimizer), type(optimizer.lr_scheduler)):
-        indices = Indices.divided(indices, group.weights_of(names), optimizer, by_key)
-    workers = module._workers
+        indices = Indices.divided(indices, group.weights_of(names), optimizer, bool(by_key))
+    workers = own.workers
     if workers is not None and workers.size == 1 and shards is None:
         workers = None  # one worker runs the step of a single process, which donates
     fused = None if rule is None else FusedRule(rule, workers, shards)
@@ -286,16 +288,20 @@ def update_request(module: Any) -> UpdateRequest:
 
 
 def states_of(
-    module: Any, updater: Any, names: Sequence[str], indices: Sequence[Any], weights: Any = None
+    group: Any,
+    shards: Any,
+    updater: Any,
+    names: Sequence[str],
+    indices: Sequence[Any],
+    weights: Any = None,
 ) -> list[Any]:
     """Optimizer states in the order of the names; created or checked at their first use."""
     if not all(map(updater.states_synced.get, indices)):
-        weights = weights or module._exec_group.weights_of(names)
-        for index, weight in zip(indices, weights, strict=True):
+        for index, weight in zip(indices, weights or group.weights_of(names), strict=True):
             state = updater.ensure_state(index, weight)
-            if module._shards is not None:  # one by one: no device has room for all of them
+            if shards is not None:  # one by one: no device has room for all of them
                 for each in jax.tree.leaves(state):
-                    module._shards.place(each)
+                    shards.place(each)
     return list(map(updater.states.get, indices))
 
 

@@ -35,7 +35,7 @@ def state_of(module: Any, updater: Any) -> State:
     Raises:
         NotSupportedError: gradients are compressed, or the updater is a user's own.
     """
-    if module._compression_params:
+    if module._module_optimizer.compression_params:
         raise NotSupportedError(
             "a checkpoint of a module with compression_params: the residuals of compressed "
             "gradients are not part of it; train without compression_params"

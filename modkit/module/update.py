@@ -11,60 +11,61 @@ import jax
 from modkit.errors import NotSupportedError
 from modkit.kvstore import KVStore
 from modkit.module.data_checks import warn_of_no_gradients
-from modkit.module.steps import states_of
+from modkit.module.module_optimizer import ModuleOptimizer
+from modkit.module.steps import UpdateRequest, states_of
 from modkit.ndarray import NDArray
 from modkit.ops.stype import ROWS
 from modkit.optimizer.calls import Indices
 from modkit.signals import DeferredSignals
 
 
-def sums_of_own_store(module: Any, names: Sequence[str]) -> list[NDArray] | None:
+def sums_of_own_store(group: Any, store: Any, request: UpdateRequest) -> list[NDArray] | None:
     """The summed gradients, as a store of the user's own makes them; ``None`` without one.
 
     The lock of the parameters is not held: the store may run any code, and other threads.
     """
-    group, store = module._exec_group, module._kvstore
     if store is None or isinstance(store, KVStore) or group.store.apart:
         return None
+    _, names, _, _ = request
     return [_summed_by(store, n, group.gradients_of(n)) for n in names]
 
 
 def update_unfused(
-    module: Any,
-    updater: Any,
-    names: Sequence[str],
-    indices: Sequence[Any],
-    sums: list[NDArray] | None,
+    group: Any, own: ModuleOptimizer, request: UpdateRequest, sums: list[NDArray] | None
 ) -> None:
     """Update parameters with summed gradients; of contexts that train apart, each with its own.
 
-    ``indices`` are what the updater calls the parameters; ``sums`` are `sums_of_own_store`.
+    ``sums`` are `sums_of_own_store`.
 
     Raises:
         NotSupportedError: SyncBatchNorm over several workers, which needs the fused step.
     """
-    group, store = module._exec_group, module._kvstore
-    if module._workers is not None and _synchronizes(group.bounds[0].lowered):
+    updater, names, indices, _ = request
+    store = own.kvstore
+    if own.workers is not None and _synchronizes(group.bounds[0].lowered):
         raise NotSupportedError(
             "update: SyncBatchNorm over several workers needs the fused step: read outputs and "
             "gradients after update(), and leave compression_params out; or give it ndev=1"
         )
     if not group.backed:
         warn_of_no_gradients(group)
-    optimizer = getattr(updater, "optimizer", module._optimizer)
+    optimizer = own.present
     lists = hasattr(updater, "optimizer") and optimizer.whole_lists
     with contextlib.ExitStack() as undo:  # if it raises, nothing changes
         if isinstance(store, KVStore) and store._compressor is not None:
             undo.enter_context(store._compressor.restored_on_error())
-        calls = _updater_calls(module, names, indices, sums)
+        calls = _updater_calls(group, own, names, indices, sums)
         arrays = [weight for _, _, weights in calls for weight in weights]
         if hasattr(updater, "states_synced"):
-            states = [states_of(module, updater, names, at, weights) for at, _, weights in calls]
+            states = [
+                states_of(group, own.shards, updater, names, at, weights)
+                for at, _, weights in calls
+            ]
             arrays += [each for each in jax.tree.leaves(states) if isinstance(each, NDArray)]
         undo.enter_context(_rolled_back_on_error(arrays))
         undo.enter_context(optimizer._uncounted_on_error())
         for call in calls:
-            if module._update_on_kvstore and not lists:
+            if own.update_on_kvstore and not lists:
                 for parameter in zip(*call, strict=True):  # as a store calls it, by key
                     updater(*parameter)
             else:
@@ -72,13 +73,17 @@ def update_unfused(
 
 
 def _updater_calls(
-    module: Any, names: Sequence[str], indices: Sequence[Any], sums: list[NDArray] | None
+    group: Any,
+    own: ModuleOptimizer,
+    names: Sequence[str],
+    indices: Sequence[Any],
+    sums: list[NDArray] | None,
 ) -> list[tuple[Sequence[Any], list[NDArray], list[NDArray]]]:
     """Indices, gradients and weights of the updater's call, or of one for each replica.
 
     The latter where replicas train apart.
     """
-    group, store = module._exec_group, module._kvstore
+    store = own.kvstore
     if group.store.apart:
         grads = [group.gradients_of(n) for n in names]
         return [
@@ -87,7 +92,7 @@ def _updater_calls(
         ]
     if sums is not None:
         grads = sums
-    elif store is not None and (module._compression_params or module._workers is not None):
+    elif store is not None and (own.compression_params or own.workers is not None):
         grads = [_compressed(store, n, group.gradients_of(n)) for n in names]
     else:
         grads = [group.summed_gradient(n) for n in names]

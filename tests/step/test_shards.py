@@ -106,7 +106,7 @@ def test_training_has_the_numbers_of_whole_states(optimizer, options, count, how
         train(count, data, sharded=sharded, optimizer=optimizer, **options)
         for sharded in (True, False)
     )
-    assert found._shards.count == count
+    assert found._module_optimizer.shards.count == count
     # a + b in both; others add parts of norms
     exact = optimizer in ("sgd", "adam") and count == 2 and SAME_BITS
     close = {"rtol": 0, "atol": 0} if exact else {"rtol": 1e-5, "atol": 1e-6}
