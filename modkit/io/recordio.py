@@ -436,6 +436,7 @@ class MXIndexedRecordIO(MXRecordIO):
         Raises:
             ParameterError: the text of the key, which the index has, would be read as another one.
         """
+        key = None
         try:
             key = self.key_type(idx)
             line = f"{key}\t0"

@@ -18,11 +18,10 @@ from modkit.errors import DTypeError, ParameterError
 class TwoBit:
     """Quantisation to ``{−threshold, 0, +threshold}`` with a residual; a pure function.
 
-        >>> import jax.numpy as jnp
-    import numpy as np
-        >>> out, residual = TwoBit(0.5)(jnp.array([0.2, 0.75, -1.0]), jnp.zeros(3))
-        >>> out.tolist(), residual[1:].tolist()
-        ([0.0, 0.5, -0.5], [0.25, -0.5])
+    >>> import jax.numpy as jnp
+    >>> out, residual = TwoBit(0.5)(jnp.array([0.2, 0.75, -1.0]), jnp.zeros(3))
+    >>> out.tolist(), residual[1:].tolist()
+    ([0.0, 0.5, -0.5], [0.25, -0.5])
     """
 
     threshold: float = 0.5
