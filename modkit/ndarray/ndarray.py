@@ -80,6 +80,7 @@ from modkit.ops.absent_operators import AbsentOperators
 from modkit.ops.array.split import split_v2_attrs
 from modkit.ops.dtypes import DTYPE_CODES, dtype_name
 from modkit.ops.elementwise.arithmetic import convert as convert_traced
+from modkit.ops.elementwise.pairs import PAIRS, Pair
 from modkit.ops.entry import Op
 from modkit.ops.frontend import FLUENT, bind_call, named_after
 from modkit.ops.methods import Methods
@@ -106,20 +107,23 @@ def from_dense(stype: str) -> Callable[[Callable[[NDArray], Any]], Callable[[NDA
     return register
 
 
-def _operator(name: str, scalar_name: str) -> Callable[[NDArray, Any], NDArray]:
+def _operator(stem: str, *, flip: bool = False) -> Callable[[NDArray, Any], NDArray]:
     """The method of a Python operator; see `_binary`."""
-    return lambda self, other: _binary(self, other, name, scalar_name)
+    pair = PAIRS[stem]
+    return lambda self, other: _binary(self, other, pair, flip)
 
 
-def _inplace(name: str, scalar_name: str) -> Callable[[NDArray, Any], NDArray]:
+def _inplace(stem: str) -> Callable[[NDArray, Any], NDArray]:
+    pair = PAIRS[stem]
+
     def inplace(self: NDArray, other: Any) -> Any:
         if modes.recording:
             check_writable(self)
             if isinstance(other, NDArray):
                 check_constant(other)
         if self.stype == "default":
-            return _binary(self, other, name, scalar_name, {"out": self})
-        result = _binary(self, other, name, scalar_name)
+            return _binary(self, other, pair, rest={"out": self})
+        result = _binary(self, other, pair)
         if result is NotImplemented:
             return result
         self._set(result)
@@ -799,23 +803,23 @@ class NDArray(AbsentOperators, Methods):
 
     # ── Arithmetic ──────────────────────────────────────────────────────────────────────────
 
-    __add__ = __radd__ = _operator("add", "plus")
-    __iadd__ = _inplace("add", "plus")
-    __sub__, __rsub__ = _operator("sub", "minus"), _operator("sub", "rminus")
-    __isub__ = _inplace("sub", "minus")
-    __mul__ = __rmul__ = _operator("mul", "mul")
-    __imul__ = _inplace("mul", "mul")
-    __truediv__ = __div__ = _operator("div", "div")
-    __rtruediv__ = __rdiv__ = _operator("div", "rdiv")
-    __itruediv__ = __idiv__ = _inplace("div", "div")
-    __mod__, __rmod__ = _operator("mod", "mod"), _operator("mod", "rmod")
-    __imod__ = _inplace("mod", "mod")
+    __add__ = __radd__ = _operator("add")
+    __iadd__ = _inplace("add")
+    __sub__, __rsub__ = _operator("sub"), _operator("sub", flip=True)
+    __isub__ = _inplace("sub")
+    __mul__ = __rmul__ = _operator("mul")
+    __imul__ = _inplace("mul")
+    __truediv__ = __div__ = _operator("div")
+    __rtruediv__ = __rdiv__ = _operator("div", flip=True)
+    __itruediv__ = __idiv__ = _inplace("div")
+    __mod__, __rmod__ = _operator("mod"), _operator("mod", flip=True)
+    __imod__ = _inplace("mod")
     # As in MXNet there is no __ipow__.
-    __pow__, __rpow__ = _operator("power", "power"), _operator("power", "rpower")
-    __gt__ = _operator("greater", "greater")
-    __ge__ = _operator("greater_equal", "greater_equal")
-    __lt__ = _operator("lesser", "lesser")
-    __le__ = _operator("lesser_equal", "lesser_equal")
+    __pow__, __rpow__ = _operator("power"), _operator("power", flip=True)
+    __gt__ = _operator("greater")
+    __ge__ = _operator("greater_equal")
+    __lt__ = _operator("lesser")
+    __le__ = _operator("lesser_equal")
 
     def __neg__(self) -> NDArray:
         return self * -1.0
@@ -850,7 +854,7 @@ def cast_recorded(array: NDArray, made: NDArray) -> NDArray:
 
 def _compare(array: NDArray, other: Any, name: str, *, unlike: bool) -> Any:
     if isinstance(other, (NDArray, np.ndarray, jax.Array, list, tuple, *_NUMBER)):
-        return _binary(array, other, name, name)
+        return _binary(array, other, PAIRS[name])
     return unlike
 
 
@@ -858,29 +862,30 @@ _NO_REST: Mapping[str, Any] = {}
 
 
 def _binary(
-    array: NDArray, other: Any, name: str, scalar_name: str, rest: Mapping[str, Any] = _NO_REST
+    array: NDArray,
+    other: Any,
+    pair: Pair,
+    flip: bool = False,
+    rest: Mapping[str, Any] = _NO_REST,
 ) -> Any:
-    """``array ∘ other`` by broadcast or scalar operator; ``rest`` may have an ``out``."""
+    """``array ∘ other``, or with ``flip`` ``other ∘ array``; ``rest`` may have an ``out``."""
     if isinstance(other, _NUMBER):
-        return _call(f"_{scalar_name}_scalar", array, scalar=float(other), **rest)
+        name = pair.after_number if flip else pair.with_number
+        return _call(name, array, scalar=float(other), **rest)
     if isinstance(other, np.ndarray | jax.Array):
         other = array_like(other, array)
     if isinstance(other, list | tuple):  # they would take an array for their number of copies
         raise DTypeError(
-            f"{name}: got a {type(other).__name__}, expected an NDArray or a number; make an "
+            f"{pair.stem}: got a {type(other).__name__}, expected an NDArray or a number; make an "
             "array of it: mx.nd.array(...)"
         )
     if not isinstance(other, NDArray):
         return NotImplemented
-    if scalar_name.startswith("r") and scalar_name[1:] in _REVERSIBLE:
+    if flip:
         array, other = other, array
-    if array.stype != "default" and array.shape == other.shape and name in _ELEMENTWISE:
-        return _call(f"elemwise_{name}", array, other, **rest)
-    return _call(f"broadcast_{name}", array, other, **rest)
-
-
-_REVERSIBLE = {"minus", "div", "mod", "power"}
-_ELEMENTWISE = {"add", "sub", "mul"}
+    if array.stype != "default" and array.shape == other.shape and pair.storage.kernel:
+        return _call(pair.alike, array, other, **rest)
+    return _call(pair.wide, array, other, **rest)
 
 
 def _install_fluent() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -11,48 +10,16 @@ import numpy as np
 from modkit.errors import ParameterError
 from modkit.ndarray.ndarray import NDArray, array, invoke, require_array
 from modkit.ops.array.split import split_v2_attrs
+from modkit.ops.elementwise.pairs import PAIRS
 from modkit.ops.registry import get_op
 
 _OPERAND = (NDArray, bool, int, float, np.number)
 _Number = bool | int | float | np.number
 
 
-def _flag(test: Callable[[Any, Any], Any]) -> Callable[[Any, Any], int]:
-    """A comparison of two numbers that returns 1 or 0."""
-    return lambda lhs, rhs: int(bool(test(lhs, rhs)))
-
-
-_FUNCTIONS: dict[str, tuple[str, str, str, Callable[[Any, Any], Any], str]] = {
-    # name: broadcast_..., _..._scalar, the same with the number first, on numbers, what it is
-    "add": ("add", "plus", "plus", operator.add, "``lhs + rhs``"),
-    "subtract": ("sub", "minus", "rminus", operator.sub, "``lhs - rhs``"),
-    "multiply": ("mul", "mul", "mul", operator.mul, "``lhs * rhs``"),
-    "divide": ("div", "div", "rdiv", operator.truediv, "``lhs / rhs``"),
-    "modulo": ("mod", "mod", "rmod", operator.mod, "``lhs % rhs``"),
-    "power": ("power", "power", "rpower", operator.pow, "``lhs ** rhs``"),
-    "maximum": ("maximum", "maximum", "maximum", max, "The larger one"),
-    "minimum": ("minimum", "minimum", "minimum", min, "The smaller one"),
-    **{
-        name: (name, name, reverse, _flag(test), f"1 where {when}, else 0")
-        for name, reverse, test, when in (
-            ("equal", "equal", operator.eq, "``lhs == rhs``"),
-            ("not_equal", "not_equal", operator.ne, "``lhs != rhs``"),
-            ("greater", "lesser", operator.gt, "``lhs > rhs``"),
-            ("greater_equal", "lesser_equal", operator.ge, "``lhs >= rhs``"),
-            ("lesser", "greater", operator.lt, "``lhs < rhs``"),
-            ("lesser_equal", "greater_equal", operator.le, "``lhs <= rhs``"),
-            ("logical_and", "logical_and", lambda a, b: a and b, "neither is 0"),
-            ("logical_or", "logical_or", lambda a, b: a or b, "one of them is not 0"),
-            ("logical_xor", "logical_xor", lambda a, b: bool(a) != bool(b),
-             "exactly one of them is not 0"),
-        )
-    },
-}  # fmt: skip
-
-
-def _pair(name: str) -> Callable[..., Any]:
+def _pair(name: str, stem: str = "") -> Callable[..., Any]:
     """A function of two arrays, of an array and a number, or of two numbers."""
-    stem, scalar, reverse, plain, doc = _FUNCTIONS[name]
+    pair = PAIRS[stem or name]
 
     def function(lhs: NDArray | _Number, rhs: NDArray | _Number) -> Any:
         if not (isinstance(lhs, _OPERAND) and isinstance(rhs, _OPERAND)):
@@ -62,22 +29,23 @@ def _pair(name: str) -> Callable[..., Any]:
             )
         if not isinstance(rhs, NDArray):
             if not isinstance(lhs, NDArray):
-                return plain(lhs, rhs)
-            return invoke(get_op(f"_{scalar}_scalar"), (lhs,), {"scalar": float(rhs)})
+                return pair.on_numbers(lhs, rhs)
+            return invoke(get_op(pair.with_number), (lhs,), {"scalar": float(rhs)})
         if not isinstance(lhs, NDArray):
-            return invoke(get_op(f"_{reverse}_scalar"), (rhs,), {"scalar": float(lhs)})
-        return invoke(get_op(f"broadcast_{stem}"), (lhs, rhs), {})
+            return invoke(get_op(pair.after_number), (rhs,), {"scalar": float(lhs)})
+        return invoke(get_op(pair.wide), (lhs, rhs), {})
 
     function.__name__ = function.__qualname__ = name
+    doc = f"{pair.doc[0].upper()}{pair.doc[1:]}"
     function.__doc__ = f"{doc}, elementwise with broadcasting; either may be a number."
     return function
 
 
 add = _pair("add")
-subtract = _pair("subtract")
-multiply = _pair("multiply")
-divide = true_divide = _pair("divide")
-modulo = _pair("modulo")
+subtract = _pair("subtract", "sub")
+multiply = _pair("multiply", "mul")
+divide = true_divide = _pair("divide", "div")
+modulo = _pair("modulo", "mod")
 _power = _pair("power")
 
 

@@ -19,6 +19,7 @@ from modkit.ndarray.sparse_array import BaseSparseNDArray as BaseSparseNDArray
 from modkit.ndarray.sparse_array import CSRNDArray as CSRNDArray
 from modkit.ndarray.sparse_array import RowSparseNDArray as RowSparseNDArray
 from modkit.ops.dtypes import dtype_name
+from modkit.ops.elementwise.pairs import PAIRS
 from modkit.ops.registry import get_op
 
 
@@ -160,9 +161,9 @@ def retain(data: RowSparseNDArray, indices: Any, out: NDArray | None = None) -> 
     return invoke(get_op("_sparse_retain"), (data, rows), {} if out is None else {"out": out})
 
 
-def _pair(name: str, alike: str) -> Any:
+def _pair(name: str, stem: str) -> Any:
     """The function of `modkit.ndarray.overloads`, which keeps storage types for equal shapes."""
-    broadcast = getattr(overloads, name)
+    broadcast, alike = getattr(overloads, name), PAIRS[stem].alike
 
     def function(lhs: Any, rhs: Any) -> Any:
         same = isinstance(lhs, NDArray) and isinstance(rhs, NDArray) and lhs.shape == rhs.shape
@@ -173,10 +174,10 @@ def _pair(name: str, alike: str) -> Any:
     return function
 
 
-add = _pair("add", "elemwise_add")
-subtract = _pair("subtract", "elemwise_sub")
-multiply = _pair("multiply", "elemwise_mul")
-divide = _pair("divide", "elemwise_div")
+add = _pair("add", "add")
+subtract = _pair("subtract", "sub")
+multiply = _pair("multiply", "mul")
+divide = _pair("divide", "div")
 
 
 # ── From what is given ──────────────────────────────────────────────────────────────────────

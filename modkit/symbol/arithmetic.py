@@ -10,25 +10,24 @@ import numpy as np
 
 from modkit.errors import DTypeError, NotImplementedForSymbol, ParameterError
 from modkit.ops.absent_operators import AbsentOperators
+from modkit.ops.elementwise.pairs import PAIRS, camel
 
 A = TypeVar("A", bound="Arithmetic")
 
 
-def _binary(
-    op_name: str, called: str, scalar: str, scalar_called: str, *, reverse: bool = False
-) -> Callable[[A, Any], A]:
+def _operator(stem: str, *, flip: bool = False) -> Callable[[A, Any], A]:
     """The method of an operator on two symbols, or on a symbol and a number."""
+    pair = PAIRS[stem]
+    scalar = pair.after_number if flip else pair.with_number
+    called = scalar if pair.compares or scalar == "_rpower_scalar" else camel(scalar)
 
     def method(self: A, other: Any) -> A:
         if isinstance(other, Arithmetic):
-            return self._call(op_name, called, *((other, self) if reverse else (self, other)))
-        return self._scalar(other, scalar, scalar_called)
+            operands = (other, self) if flip else (self, other)
+            return self._call(pair.alike, pair.called, *operands)
+        return self._scalar(other, scalar, called)
 
     return method
-
-
-def _comparison(name: str) -> Callable[[A, Any], A]:
-    return _binary(name, name, f"{name}_scalar", f"{name}_scalar")
 
 
 class Arithmetic(AbsentOperators):
@@ -51,24 +50,17 @@ class Arithmetic(AbsentOperators):
             )
         return self._call(op_name, called, self, scalar=other)
 
-    __add__ = __radd__ = _binary("elemwise_add", "_plus", "_plus_scalar", "_PlusScalar")
-    __sub__ = _binary("elemwise_sub", "_minus", "_minus_scalar", "_MinusScalar")
-    __rsub__ = _binary("elemwise_sub", "_minus", "_rminus_scalar", "_RMinusScalar", reverse=True)
-    __mul__ = __rmul__ = _binary("elemwise_mul", "_mul", "_mul_scalar", "_MulScalar")
-    __truediv__ = __div__ = _binary("elemwise_div", "_div", "_div_scalar", "_DivScalar")
-    __rtruediv__ = __rdiv__ = _binary(
-        "elemwise_div", "_div", "_rdiv_scalar", "_RDivScalar", reverse=True
-    )
-    __mod__ = _binary("_mod", "_mod", "_mod_scalar", "_ModScalar")
-    __rmod__ = _binary("_mod", "_mod", "_rmod_scalar", "_RModScalar", reverse=True)
-    __pow__ = _binary("_power", "_power", "_power_scalar", "_PowerScalar")
-    __rpow__ = _binary("_power", "_power", "_rpower_scalar", "_rpower_scalar", reverse=True)
-    __eq__: Any = _comparison("_equal")
-    __ne__: Any = _comparison("_not_equal")
-    __gt__ = _comparison("_greater")
-    __ge__ = _comparison("_greater_equal")
-    __lt__ = _comparison("_lesser")
-    __le__ = _comparison("_lesser_equal")
+    __add__ = __radd__ = _operator("add")
+    __sub__, __rsub__ = _operator("sub"), _operator("sub", flip=True)
+    __mul__ = __rmul__ = _operator("mul")
+    __truediv__ = __div__ = _operator("div")
+    __rtruediv__ = __rdiv__ = _operator("div", flip=True)
+    __mod__, __rmod__ = _operator("mod"), _operator("mod", flip=True)
+    __pow__, __rpow__ = _operator("power"), _operator("power", flip=True)
+    __eq__: Any = _operator("equal")
+    __ne__: Any = _operator("not_equal")
+    __gt__, __ge__ = _operator("greater"), _operator("greater_equal")
+    __lt__, __le__ = _operator("lesser"), _operator("lesser_equal")
 
     def __neg__(self) -> Self:
         return self._scalar(-1.0, "_mul_scalar", "_MulScalar")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Number
 from typing import Any
 
 from modkit.errors import ParameterError
 from modkit.ops.array.split import split_v2_attrs
+from modkit.ops.elementwise.pairs import PAIRS, camel
 from modkit.ops.registry import get_op
 from modkit.symbol.symbol import Symbol, invoke
 
@@ -88,29 +88,26 @@ def eye(N: int, M: int = 0, k: int = 0, dtype: Any = None, **kwargs: Any) -> Sym
     return _make("_eye", N=N, M=M, k=k, dtype=dtype or "float32", **kwargs)
 
 
-def _choose(
-    name: str, left: Any, right: Any, reverse: str, plain: Callable[[Any, Any], Any]
-) -> Any:
+def _choose(stem: str, left: Any, right: Any) -> Any:
     """A two-sided operator on symbols, on a symbol and a number, or on numbers."""
+    pair = PAIRS[stem]
     if not (isinstance(left, Symbol | Number) and isinstance(right, Symbol | Number)):
         raise ParameterError(
-            f"{name.strip('_')}: got {type(left).__name__} and {type(right).__name__}, expected "
+            f"{stem}: got {type(left).__name__} and {type(right).__name__}, expected "
             "symbols or numbers"
         )
-    scalar = "".join(word.title() for word in name.split("_")) + "Scalar"
-    if not isinstance(right, Symbol):
-        if not isinstance(left, Symbol):
-            return plain(left, right)
-        return left._call(f"{name}_scalar", f"_{scalar}", left, scalar=right)
-    if not isinstance(left, Symbol):
-        called = f"_R{scalar}" if reverse != name else f"_{scalar}"
-        return right._call(f"{reverse}_scalar", called, right, scalar=left)
-    return left._call(name, name, left, right)
+    if isinstance(left, Symbol) and isinstance(right, Symbol):
+        return left._call(pair.alike, pair.alike, left, right)
+    if isinstance(left, Symbol):
+        return left._call(pair.with_number, camel(pair.with_number), left, scalar=right)
+    if isinstance(right, Symbol):
+        return right._call(pair.after_number, camel(pair.after_number), right, scalar=left)
+    return pair.on_numbers(left, right)
 
 
 def pow(base: Any, exp: Any) -> Any:
     """``base`` to the power of ``exp``, elementwise; either may be a number."""
-    return _choose("_power", base, exp, "_rpower", lambda a, b: a**b)
+    return _choose("power", base, exp)
 
 
 power = pow
@@ -118,17 +115,17 @@ power = pow
 
 def maximum(left: Any, right: Any) -> Any:
     """The larger one, elementwise; either may be a number."""
-    return _choose("_maximum", left, right, "_maximum", max)
+    return _choose("maximum", left, right)
 
 
 def minimum(left: Any, right: Any) -> Any:
     """The smaller one, elementwise; either may be a number."""
-    return _choose("_minimum", left, right, "_minimum", min)
+    return _choose("minimum", left, right)
 
 
 def hypot(left: Any, right: Any) -> Any:
     """The length of the hypotenuse, elementwise; either may be a number."""
-    return _choose("_hypot", left, right, "_hypot", math.hypot)
+    return _choose("hypot", left, right)
 
 
 def histogram(

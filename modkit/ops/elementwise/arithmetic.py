@@ -184,19 +184,6 @@ def truth(fn: Callable[[jax.Array, jax.Array], jax.Array]) -> Callable[..., jax.
     return run
 
 
-def _nonzero(fn: Callable[[jax.Array, jax.Array], jax.Array]) -> Callable[..., jax.Array]:
+def nonzero(fn: Callable[[jax.Array, jax.Array], jax.Array]) -> Callable[..., jax.Array]:
+    """`truth` of whether the inputs are not 0."""
     return truth(lambda lhs, rhs: fn(lhs != 0, rhs != 0))
-
-
-COMPARISONS: dict[str, tuple[Callable[..., jax.Array], str]] = {
-    "equal": (truth(jnp.equal), "1 where ``lhs == rhs``, else 0"),
-    "not_equal": (truth(jnp.not_equal), "1 where ``lhs != rhs``, else 0"),
-    "greater": (truth(jnp.greater), "1 where ``lhs > rhs``, else 0"),
-    "greater_equal": (truth(jnp.greater_equal), "1 where ``lhs >= rhs``, else 0"),
-    "lesser": (truth(jnp.less), "1 where ``lhs < rhs``, else 0"),
-    "lesser_equal": (truth(jnp.less_equal), "1 where ``lhs <= rhs``, else 0"),
-    "logical_and": (_nonzero(jnp.logical_and), "1 where both are nonzero, else 0"),
-    "logical_or": (_nonzero(jnp.logical_or), "1 where any of them is nonzero, else 0"),
-    "logical_xor": (_nonzero(jnp.logical_xor), "1 where just one of them is nonzero, else 0"),
-}
-"""Functions whose result is 0 or 1, by the middle of the names of their operators."""

@@ -10,22 +10,13 @@ from typing import Any
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.elementwise.arithmetic import (
-    COMPARISONS,
-    check_shapes,
-    check_types,
-    divide,
-    hypotenuse,
-    maximum,
-    minimum,
-    modulo,
-    power,
-)
-from modkit.ops.entry import Gradient, Precision
+from modkit.ops.elementwise.arithmetic import check_shapes, check_types, divide
+from modkit.ops.elementwise.pairs import PAIRS
+from modkit.ops.entry import Gradient
 from modkit.ops.parameters import Attrs
 from modkit.ops.partial_shapes import Rule, Sizes, merge
 from modkit.ops.registry import binary, op
-from modkit.ops.stype import ALIKE, ALIKE_BACK, CSR, DENSE, PLAIN, ROWS, Storage
+from modkit.ops.stype import ALIKE, DENSE, ROWS, Storage
 
 
 def _checked(name: str, fn: Callable[[Any, Any], Any], check: Any) -> Callable[[Any, Any], Any]:
@@ -68,65 +59,28 @@ def _broadcast_partial(
     return [lhs, rhs], [merge(name, made, outs[0])]
 
 
-def _of_product(stypes: Sequence[str], _attrs: Attrs) -> str:
-    """Of arrays that are alike, or of a sparse and a dense one."""
-    kinds = set(stypes) - {DENSE}
-    return kinds.pop() if len(kinds) == 1 else DENSE
-
-
-def _times_row(stypes: Sequence[str], _attrs: Attrs) -> str:
-    return CSR if list(stypes) == [CSR, DENSE] else DENSE
-
-
 def _if_rows(stypes: Sequence[str], _attrs: Attrs) -> str:
     return ROWS if stypes[0] == ROWS else DENSE
 
 
-_BY_ROW = Storage(_times_row)
-
-_ROWS: list[tuple[str, Sequence[str], Callable[[Any, Any], Any], str, Precision]] = [
-    # stem of broadcast_..., names for equal shapes, function, what it computes, precision
-    ("add", ("elemwise_add", "_add", "_plus", "_Plus"), jnp.add, "``lhs + rhs``", "alike"),
-    ("sub", ("elemwise_sub", "_sub", "_minus", "_Minus"), jnp.subtract, "``lhs - rhs``", "alike"),
-    ("mul", ("elemwise_mul", "_mul", "_Mul"), jnp.multiply, "``lhs * rhs``", "alike"),
-    ("div", ("elemwise_div", "_div", "_Div"), divide, "``lhs / rhs``", "alike"),
-    (
-        "mod", ("_mod", "_Mod"), modulo, "the remainder of ``lhs / rhs``, with the sign of ``rhs``",
-        "float32",
-    ),
-    ("power", ("_power", "_Power"), power, "``lhs`` to the power ``rhs``", "float32"),
-    ("maximum", ("_maximum", "_Maximum"), maximum, "the larger of both", "alike"),
-    ("minimum", ("_minimum", "_Minimum"), minimum, "the smaller of both", "alike"),
-    ("hypot", ("_hypot", "_Hypot"), hypotenuse, "``sqrt(lhs² + rhs²)``", "float32"),
-    *(
-        (name, (f"_{name}", f"_{name.title()}"), fn, doc, "float32")
-        for name, (fn, doc) in COMPARISONS.items()
-    ),
-]  # fmt: skip
-_SPARSE = ("add", "sub", "mul", "div")
-"""Rows that sparse arrays have names for."""
-_STORAGE = {
-    "elemwise_add": ALIKE_BACK, "elemwise_sub": ALIKE_BACK, "_maximum": ALIKE, "_minimum": ALIKE,
-    "_hypot": ALIKE, "elemwise_mul": Storage(_of_product, "pairs"),
-    "broadcast_mul": _BY_ROW, "broadcast_div": _BY_ROW,
-}  # fmt: skip
-_OTHERWISE = {"add": ("plus",), "sub": ("minus",)}
-
-for _stem, _names, _fn, _doc, _precision in _ROWS:
-    _wide = [f"broadcast_{n}" for n in (_stem, *_OTHERWISE.get(_stem, ()))]
-    if _stem in _SPARSE:
-        _names = (*_names, f"_sparse_{_names[0]}")
+for _pair in PAIRS.values():
+    _stems = list(dict.fromkeys((_pair.stem, _pair.number or _pair.stem)))
+    _names = dict.fromkeys([_pair.alike, *(f"_{n}" for n in _stems), f"_{_stems[-1].title()}"])
+    _wide = [f"broadcast_{n}" for n in _stems]
+    if _pair.is_sparse:
+        _names[f"_sparse_{_pair.alike}"] = None
         _wide += [f"_sparse_{n}" for n in _wide]
-    _gradient: Gradient = "zero" if _stem in COMPARISONS else "derivative"
+    _gradient: Gradient = "zero" if _pair.compares else "derivative"
     binary(
-        _names[0], _checked(_names[0], _fn, check_shapes), _doc, precision=_precision,
-        aliases=_names[1:], gradient=_gradient, storage=_STORAGE.get(_names[0], PLAIN),
+        _pair.alike, _checked(_pair.alike, _pair.compute, check_shapes), _pair.doc,
+        precision=_pair.precision, aliases=list(_names)[1:], gradient=_gradient,
+        storage=_pair.storage,
     )  # fmt: skip
     binary(
-        _wide[0], _checked(_wide[0], _fn, _check_broadcast),
-        f"{_doc}, with dimensions of size 1 stretched", precision=_precision, aliases=_wide[1:],
-        same_shape=False, gradient=_gradient, storage=_STORAGE.get(_wide[0], PLAIN),
-        partial=functools.partial(_broadcast_partial, _wide[0]),
+        _pair.wide, _checked(_pair.wide, _pair.compute, _check_broadcast),
+        f"{_pair.doc}, with dimensions of size 1 stretched", precision=_pair.precision,
+        aliases=_wide[1:], same_shape=False, gradient=_gradient, storage=_pair.storage_wide,
+        partial=functools.partial(_broadcast_partial, _pair.wide),
     )  # fmt: skip
 
 binary(

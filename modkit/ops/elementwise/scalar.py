@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Unpack
 
 import jax.numpy as jnp
 import numpy as np
 
-from modkit.ops.elementwise.arithmetic import (
-    COMPARISONS,
-    convert,
-    divide,
-    hypotenuse,
-    is_whole,
-    maximum,
-    minimum,
-    modulo,
-    power,
-)
-from modkit.ops.entry import Gradient, Precision
+from modkit.ops.elementwise.arithmetic import convert, is_whole
+from modkit.ops.elementwise.pairs import PAIRS, REVERSED, Function, camel
+from modkit.ops.entry import Precision
 from modkit.ops.parameters import Attrs, Traced
-from modkit.ops.registry import op
-from modkit.ops.stype import DENSE, KEPT, KEPT_BACK, PLAIN, Storage
+from modkit.ops.registry import Declared, op
+from modkit.ops.stype import KEPT
 
 
 def _working_type(dtype: str, is_int: bool) -> str:
@@ -48,13 +38,11 @@ def _number(scalar: Any, dtype: Any) -> Any:
 
 def _register(
     name: str,
-    fn: Callable[[Any, Any], Any],
+    fn: Function,
     doc: str,
-    aliases: Sequence[str],
-    flip: bool,
     precision: Precision,
-    gradient: Gradient = "derivative",
-    storage: Storage = PLAIN,
+    flip: bool = False,
+    **fields: Unpack[Declared],
 ) -> None:
     def run(data: Any, *, scalar: Traced = 1.0, is_int: bool = True) -> Any:
         array = convert(data, _working_type(str(data.dtype), is_int))
@@ -67,144 +55,24 @@ def _register(
         "Whole-number ``data`` takes the number cut off towards zero; with ``is_int=False`` both\n"
         "become float64. Truth values become int64."
     )
-    op(
-        name,
-        precision=precision,
-        aliases=aliases,
-        same_shape=True,
-        elementwise=True,
-        dtypes=_scalar_types,
-        gradient=gradient,
-        storage=storage,
-    )(run)
+    fields = {"same_shape": True, "elementwise": True, "dtypes": _scalar_types, **fields}
+    op(name, precision=precision, **fields)(run)
 
 
-_Row = tuple[str, str, Callable[[Any, Any], Any], str, bool, Precision, Storage]
-
-
-def _kept_if(test: Callable[[float, float], bool]) -> Storage:
-    """Of an array and a number: the array's storage type where ``0 ∘ number`` is 0."""
-
-    def result(stypes: Sequence[str], attrs: Attrs) -> str:
-        return DENSE if test(0.0, float(attrs["scalar"])) else stypes[0]
-
-    return Storage(result, "values")
-
-
-_ROWS: list[_Row] = [
-    # name, alias, function of (array, number), meaning, whether the number comes first, precision,
-    # storage types
-    (
-        "_plus_scalar",
-        "_PlusScalar",
-        jnp.add,
-        "``data + scalar``",
-        False,
-        "through",
-        _kept_if(operator.ne),
-    ),
-    (
-        "_minus_scalar",
-        "_MinusScalar",
-        jnp.subtract,
-        "``data - scalar``",
-        False,
-        "through",
-        _kept_if(operator.ne),
-    ),
-    (
-        "_rminus_scalar",
-        "_RMinusScalar",
-        jnp.subtract,
-        "``scalar - data``",
-        True,
-        "through",
-        PLAIN,
-    ),
-    ("_mul_scalar", "_MulScalar", jnp.multiply, "``data * scalar``", False, "through", KEPT_BACK),
-    ("_div_scalar", "_DivScalar", divide, "``data / scalar``", False, "through", KEPT_BACK),
-    ("_rdiv_scalar", "_RDivScalar", divide, "``scalar / data``", True, "float32", PLAIN),
-    (
-        "_mod_scalar",
-        "_ModScalar",
-        modulo,
-        "the remainder of ``data / scalar``",
-        False,
-        "float32",
-        PLAIN,
-    ),
-    (
-        "_rmod_scalar",
-        "_RModScalar",
-        modulo,
-        "the remainder of ``scalar / data``",
-        True,
-        "float32",
-        PLAIN,
-    ),
-    (
-        "_power_scalar",
-        "_PowerScalar",
-        power,
-        "``data`` to the power ``scalar``",
-        False,
-        "float32",
-        PLAIN,
-    ),
-    (
-        "_rpower_scalar",
-        "_RPowerScalar",
-        power,
-        "``scalar`` to the power ``data``",
-        True,
-        "float32",
-        PLAIN,
-    ),
-    (
-        "_maximum_scalar",
-        "_MaximumScalar",
-        maximum,
-        "the larger of both",
-        False,
-        "through",
-        PLAIN,
-    ),
-    (
-        "_minimum_scalar",
-        "_MinimumScalar",
-        minimum,
-        "the smaller of both",
-        False,
-        "through",
-        PLAIN,
-    ),
-    (
-        "_hypot_scalar",
-        "_HypotScalar",
-        hypotenuse,
-        "``sqrt(data² + scalar²)``",
-        False,
-        "float32",
-        PLAIN,
-    ),
-]
-
-_TESTS = {
-    "equal": operator.eq, "not_equal": operator.ne, "greater": operator.gt,
-    "greater_equal": operator.ge, "lesser": operator.lt, "lesser_equal": operator.le,
-}  # fmt: skip
-
-for _name, _alias, _fn, _doc, _flip, _precision, _storage in _ROWS:
-    _register(_name, _fn, _doc, (_alias,), _flip, _precision, storage=_storage)
-for _name, (_fn, _doc) in COMPARISONS.items():
-    _camel = "".join(word.title() for word in _name.split("_"))
-    _stored = _kept_if(_TESTS[_name]) if _name in _TESTS else PLAIN
-    _text = _doc.replace("lhs", "data").replace("rhs", "scalar")
+for _pair in PAIRS.values():
+    _precision: Precision = "through" if _pair.precision == "alike" else _pair.precision
     _register(
-        f"_{_name}_scalar", _fn, _text, (f"_{_camel}Scalar",), False, "float32", "zero", _stored
-    )
+        _pair.with_number, _pair.compute, _pair.of("data", "scalar"), _precision,
+        aliases=(camel(_pair.with_number),), storage=_pair.storage_number,
+        gradient="zero" if _pair.compares else "derivative",
+    )  # fmt: skip
+    if _pair.after_number in REVERSED:
+        _register(
+            _pair.after_number, _pair.compute, _pair.of("scalar", "data"),
+            _pair.precision_flipped or _precision, flip=True, aliases=(camel(_pair.after_number),),
+        )  # fmt: skip
 for _name, _fn, _doc in (
     ("_scatter_plus_scalar", jnp.add, "``data + scalar``; the name is from sparse arrays"),
     ("_scatter_minus_scalar", jnp.subtract, "``data - scalar``; the name is from sparse arrays"),
 ):
-    _register(_name, _fn, _doc, (), False, "float32", storage=KEPT)
+    _register(_name, _fn, _doc, "float32", storage=KEPT)
