@@ -48,7 +48,9 @@ class Monitor:
 
     Differs: there are no rows of what is an array in MXNet's kernels alone: with ``monitor_all`` at
     ``backward`` the inputs of its gradient operators (``fc1_backward_input0``, and the weights and
-    labels among them once more), and workspaces (``dropout0_mask``, ``pooling0_workspace``).
+    labels among them once more), and workspaces (``dropout0_mask``, ``pooling0_workspace``). Of a
+    graph whose sizes depend on values (``contrib.boolean_mask``) there are no rows of gradients,
+    and none of hidden outputs (``bn_mean``).
 
     >>> import modkit as mx
     >>> net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name="fc")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any
 
 from modkit.context import Context
-from modkit.errors import NotSupportedError, ParameterError, ShapeError
+from modkit.errors import ParameterError, ShapeError
 from modkit.executor.avals import avals_of, may_be_sized_by_values, sized_by_values
 from modkit.executor.executor import Executor, make_executor
 from modkit.executor.node_by_node import NodeByNode
@@ -84,7 +84,6 @@ def bind(
     Raises:
         ValueError: an array is missing, or of a shape that does not fit; or arguments of one name
             have several arrays, or a gradient.
-        NotSupportedError: a graph with sizes that depend on values has several devices.
     """
     _check_context(ctx)
     names, aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
@@ -105,12 +104,7 @@ def bind(
     joined = Symbol(joined_by_name(symbol.graph, apart))
     grads = {n: grads.get(n) for n in names}
     if _runs_node_by_node(joined, {**arguments, **aux}):
-        if {*contexts_of(joined.graph, ctx, group2ctx)} != {ctx}:
-            raise NotSupportedError(
-                f"bind: group2ctx: got {group2ctx} for a graph with sizes that depend on values "
-                f"(contrib.boolean_mask), which runs on one device: expected {ctx} for all groups"
-            )
-        made: Executor = NodeByNode(joined, ctx, arguments, grads, aux, requests)
+        made: Executor = NodeByNode(joined, ctx, arguments, grads, aux, requests, group2ctx)
     else:
         made = make_executor(joined, ctx, arguments, grads, aux, requests, group2ctx)
     made._argument_names, made._has_grads = names, args_grad is not None

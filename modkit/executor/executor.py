@@ -64,8 +64,6 @@ class Executor:
             view_of(cell, contexts[graph.index[id(head.node)]], stype)
             for cell, head, stype in zip(bound.outputs, symbol.heads, stypes, strict=True)
         ]
-        self._monitor: MonitorCallback | None = None
-        self._monitor_all = False
 
     def _hold(
         self,
@@ -80,6 +78,8 @@ class Executor:
         self._symbol, self._ctx, self._grad_req = symbol, ctx, dict(grad_req)
         self.arg_dict, self.aux_dict, self.grad_dict = args, aux, dict(grads)
         self._argument_names, self._has_grads = list(args), True
+        self._monitor: MonitorCallback | None = None
+        self._monitor_all = False
 
     # ── What is bound ───────────────────────────────────────────────────────────────────────
 
@@ -233,7 +233,10 @@ class Executor:
             monitor_all: at ``forward`` inputs too, as ``"fc1_weight"``.
         """
         self._monitor, self._monitor_all = callback, monitor_all
-        self._bound.watch(callback is not None)
+        self._watch(callback is not None)
+
+    def _watch(self, on: bool) -> None:
+        self._bound.watch(on)
 
     def show_internals(self) -> None:
         """Call the monitor callback, if there is one, with values of the latest forward pass."""

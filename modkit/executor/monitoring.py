@@ -6,7 +6,7 @@ import functools
 import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -14,13 +14,15 @@ import jax.numpy as jnp
 from modkit import stream
 from modkit.compile.memo import made_once
 from modkit.ndarray.storage import x64_scope
+from modkit.ops.entry import Op
+from modkit.ops.parameters import Attrs
 from modkit.step.bound import Pass
 from modkit.step.node_taps import NodeInput, NodeWatch, take_taps, taps_for
 from modkit.step.placement import Spec, finished
 from modkit.step.programs import INPUTS, gradients
 from modkit.symbol.lower import Lowered
-from modkit.symbol.node_call import NodeCall
 
+T = TypeVar("T")
 Named = tuple[str, jax.Array]
 Observe = Callable[[Lowered, tuple[str, ...], Any, Any], Any]
 
@@ -128,23 +130,26 @@ def _named_values(
         if step.op is None:
             continue
         if inputs_too:
-            yield from _named_inputs(lowered, node, step, read)
+            sources = [lowered.steps[source] for source, _ in step.inputs]
+            variables = [source.name if source.op is None else None for source in sources]
+            values = [read[node, at] for at in range(len(sources))]
+            yield from named_inputs(step.name, step.op, step.attrs, variables, values)
         names = step.op.output_names(step.attrs)
         for name, array in zip(names, made[node], strict=True):
             yield f"{step.name}_{name}", array
 
 
-def _named_inputs(
-    lowered: Lowered, node: int, step: NodeCall, read: Mapping[NodeInput, jax.Array]
-) -> Iterator[Named]:
-    names = step.op.input_names(step.attrs) if step.op else []
-    if step.op and names == ["data"] and step.op.name not in _NAMES_ITS_INPUT:
+def named_inputs(
+    name: str, op: Op, attrs: Attrs, variables: Sequence[str | None], values: Sequence[T]
+) -> Iterator[tuple[str, T]]:
+    """The inputs of a node as monitors show them; those that are variables by their names, too."""
+    names = op.input_names(attrs)
+    if names == ["data"] and op.name not in _NAMES_ITS_INPUT:
         names = ["input0"]
-    for at, name in enumerate(names):
-        source = lowered.steps[step.inputs[at][0]]
-        if source.op is None:
-            yield source.name, read[node, at]
-        yield f"{step.name}_{name}", read[node, at]
+    for each, variable, value in zip(names, variables, values, strict=True):
+        if variable is not None:
+            yield variable, value
+        yield f"{name}_{each}", value
 
 
 class _NamedGradients:

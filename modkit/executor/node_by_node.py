@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from modkit import autograd
 from modkit.context import Context
 from modkit.errors import NotReadyError, NotSupportedError, ShapeError
+from modkit.executor import monitoring
 from modkit.executor.executor import Executor, Handles
-from modkit.ndarray.cached_op import CachedOp
+from modkit.ndarray.cached_op import call_node, evaluated
 from modkit.ndarray.ndarray import NDArray, array
 from modkit.ops.parameters import Shape
 from modkit.step.bound import require_heads
+from modkit.step.placement import contexts_of
+from modkit.symbol.graph import Node
 from modkit.symbol.lower import lower
 from modkit.symbol.symbol import Symbol
 
@@ -33,10 +36,15 @@ class NodeByNode(Executor):
         grads: Mapping[str, NDArray | None],
         aux: Handles,
         grad_req: Mapping[str, str],
+        group2ctx: Mapping[str, Context] | None = None,
     ):
         self._hold(symbol, ctx, args, grads, aux, grad_req)
-        self._lowered = lower(symbol)
-        self._call = CachedOp(self._lowered)
+        self._lowered, self._group2ctx = lower(symbol), group2ctx
+        nodes = self._lowered.graph.nodes
+        contexts = contexts_of(self._lowered.graph, ctx, group2ctx)
+        self._places = {id(n): place for n, place in zip(nodes, contexts, strict=True)}
+        self._moved: list[tuple[NDArray, NDArray]] = []
+        self._seen: list[tuple[str, NDArray]] = []
         self._wanted = {n: g for n, g in grads.items() if g is not None and grad_req[n] != "null"}
         self._needed = self._lowered.needed_heads(self._wanted)
         self._outputs: list[NDArray] = []
@@ -61,12 +69,51 @@ class NodeByNode(Executor):
         given = {n: NDArray(each._cell, each.context) for n, each in arrays.items()}
         for name, grad in self._wanted.items():
             autograd.mark_variables(given[name], grad, self._grad_req[name])
-        self._training = bool(is_train)
+        self._training, self._moved, self._seen = bool(is_train), [], []
         scope = autograd.record if self._wanted else autograd.pause
         with scope(train_mode=self._training):
-            made = self._call(*[given[name] for name in self._symbol.list_inputs()])
-        self._outputs = made if isinstance(made, list) else [made]
+            inputs = [given[name] for name in self._symbol.list_inputs()]
+            self._outputs = evaluated(self._lowered.graph, inputs, self._call)
+        self.show_internals()
         return self.outputs
+
+    def _call(self, node: Node, inputs: Sequence[NDArray], _ctx: Context) -> Sequence[NDArray]:
+        """The outputs of a node, on the context of its group."""
+        op, attrs, ctx = node.op, node.params, self._places[id(node)]
+        names = op.input_names(attrs)
+        written = [n in (*op.aux_names(attrs), *op.rewrites) for n in names]
+        here = [each.as_in_context(ctx) for each in inputs]
+        if self._monitor and self._monitor_all:
+            with autograd.pause():
+                read = [x.copy() if new else x for x, new in zip(inputs, written, strict=True)]
+            sources = [entry.node for entry in node.inputs]
+            variables = [source.name if source.is_variable else None for source in sources]
+            self._seen += monitoring.named_inputs(node.name, op, attrs, variables, read)
+        made = call_node(node, here, ctx)
+        if self._monitor:
+            named = zip(op.output_names(attrs), made, strict=False)
+            self._seen += [(f"{node.name}_{name}", each) for name, each in named]
+        moved = zip(inputs, here, written, strict=True)
+        self._moved += [(own, copy) for own, copy, new in moved if new and copy is not own]
+        self._write_back()
+        return made
+
+    def _write_back(self) -> None:
+        """Write the states that nodes of this pass have on other contexts into its own arrays."""
+        if self._training:
+            for own, copy in self._moved:
+                own._assign(copy)
+
+    def show_internals(self) -> None:
+        """See `Executor.show_internals`."""
+        if self._monitor is None:
+            return
+        with autograd.pause(train_mode=self._training):
+            for name, array in self._seen:
+                self._monitor(name.encode(), array.detach())
+
+    def show_gradients(self, heads: Any = None) -> None:
+        """Show nothing: the tape gives the gradients of arguments alone."""
 
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
         """Gradients of the last forward pass. See `Executor.backward`.
@@ -91,6 +138,7 @@ class NodeByNode(Executor):
                 retain_graph=True,
                 train_mode=self._training,
             )
+            self._write_back()
 
     def _new_shapes(self, given: Mapping[str, Any]) -> tuple[list[Shape], list[Shape]]:
         found = self._symbol.infer_shape_partial(**given)
@@ -104,18 +152,17 @@ class NodeByNode(Executor):
         return arg_shapes, aux_shapes
 
     def _on(self, args: Handles, grads: Mapping[str, NDArray | None], aux: Handles) -> Executor:
-        return NodeByNode(self._symbol, self._ctx, args, grads, aux, self._grad_req)
+        return NodeByNode(
+            self._symbol, self._ctx, args, grads, aux, self._grad_req, self._group2ctx
+        )
 
-    def set_monitor_callback(self, callback: Any, monitor_all: bool = False) -> None:
-        """Raise: there is no monitor."""
-        raise self._refused("set_monitor_callback")
+    def _watch(self, on: bool) -> None:
+        if not on:
+            self._seen = []
 
     def debug_str(self) -> str:
         """Raise: no memory is planned."""
-        raise self._refused("debug_str")
-
-    def _refused(self, what: str) -> NotSupportedError:
-        return NotSupportedError(
-            f"{what}: got a graph with sizes that depend on values (contrib.boolean_mask, "
+        raise NotSupportedError(
+            "debug_str: got a graph with sizes that depend on values (contrib.boolean_mask, "
             "branches of contrib.cond), expected one whose sizes follow from those of its arguments"
         )

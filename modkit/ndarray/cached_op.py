@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from modkit.context import current_context
+from modkit.context import Context, current_context
 from modkit.errors import DTypeError, ParameterError, ShapeError, not_taken
 from modkit.ndarray.contrib_functions import boolean_mask
 from modkit.ndarray.control_flow import cond, foreach, while_loop
@@ -24,23 +24,36 @@ _FLAGS = (
 )  # fmt: skip
 
 
-def _evaluated(graph: Any, args: Sequence[NDArray]) -> list[NDArray]:
-    """The outputs of a graph for an array for each of its variables."""
+def call_node(node: Any, inputs: Sequence[NDArray], ctx: Context) -> Sequence[NDArray]:
+    """The outputs of a node, run eagerly; of an operator without inputs, on ``ctx``."""
+    if node.op_name in _BY_CALLS:
+        made = _BY_CALLS[node.op_name](node, inputs)
+    else:
+        made = _apply(node.op, inputs, node.params, None, ctx)
+    return made if isinstance(made, list | tuple) else [made]
+
+
+def evaluated(
+    graph: Any, args: Sequence[NDArray], call: Callable[..., Sequence[NDArray]] = call_node
+) -> list[NDArray]:
+    """The outputs of a graph.
+
+    Args:
+        graph: the graph.
+        args: an array for each of its variables.
+        call: `call_node`, or a function around it.
+    """
     given, done = iter(args), {}
     for node in graph.nodes:
         if node.is_variable:
             done[id(node)] = [next(given)]
             continue
         inputs = [done[id(entry.node)][entry.output] for entry in node.inputs]
+        ctx = (inputs or args)[0].context if inputs or args else current_context()
         try:
-            if node.op_name in _BY_CALLS:
-                made = _BY_CALLS[node.op_name](node, inputs)
-            else:
-                ctx = (inputs or args)[0].context if inputs or args else current_context()
-                made = _apply(node.op, inputs, node.params, None, ctx)
+            done[id(node)] = call(node, inputs, ctx)
         except ShapeError as error:
             raise ShapeError(f"operator {node.op_name} of node {node.name!r}: {error}") from error
-        done[id(node)] = made if isinstance(made, list | tuple) else [made]
     return [done[id(head.node)][head.output] for head in graph.heads]
 
 
@@ -56,7 +69,7 @@ def _bodies(node: Any, inputs: Sequence[NDArray]) -> list[Callable[..., list[NDA
 
     def body(graph: Any, ties: Sequence[Any], changed: Mapping[int, NDArray] | None = None) -> Any:
         given = {**dict(enumerate(inputs)), **(changed or {})}
-        return _evaluated(graph, [given[tie.place] for tie in ties])
+        return evaluated(graph, [given[tie.place] for tie in ties])
 
     return [
         functools.partial(body, graph, wires.inputs) for graph, wires in node.op.wired(node.params)
@@ -160,7 +173,7 @@ class CachedOp:
                 raise DTypeError(
                     f"CachedOp: {name!r}: got {type(arg).__name__}, expected an NDArray"
                 )
-        results = _evaluated(self._graph, args)
+        results = evaluated(self._graph, args)
         if out is not None:
             outs = out if isinstance(out, list | tuple) else [out]
             if len(outs) != len(results):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.errors import DTypeError, NotReadyError, NotSupportedError, ParameterError, ShapeError
+from modkit.errors import DTypeError, NotReadyError, ParameterError, ShapeError
 
 data, mask, label = (mx.sym.Variable(n) for n in ("data", "mask", "label"))
 rows = mx.sym.contrib.boolean_mask(data, mask, name="rows")
@@ -210,13 +210,111 @@ def test_the_shape_of_such_branches_is_not_inferred():
         symbol.simple_bind(mx.cpu(), x=(2, 3), p=(1,))
 
 
-def test_it_runs_on_one_device():
-    with mx.AttrScope(ctx_group="first"):
-        grouped = mx.sym.contrib.boolean_mask(data, mask) * 2
-    arrays = [mx.nd.array(VALUES), mx.nd.array([1, 0, 1, 0])]
-    assert grouped.bind(mx.cpu(), arrays, group2ctx={"first": mx.cpu()}).forward()
-    with pytest.raises(NotSupportedError, match=r"group2ctx.*one device: expected cpu\(0\)"):
-        grouped.bind(mx.cpu(), arrays, group2ctx={"first": mx.cpu(1)})
+# ── Monitors and groups ─────────────────────────────────────────────────────────────────────
+
+
+def normalised(groups=None, fix_gamma=False):
+    """A bound BatchNorm of rows, with its arrays on ``cpu(0)``."""
+    with mx.AttrScope(ctx_group="last"):
+        net = mx.sym.BatchNorm(rows, name="bn", momentum=0.5, fix_gamma=fix_gamma)
+    arrays = {"bn_gamma": mx.nd.ones((2,)) * 2, "bn_beta": mx.nd.zeros((2,))}
+    arrays |= {"data": mx.nd.array(VALUES), "mask": mx.nd.array([1, 0, 1, 0])}
+    states = {"bn_moving_mean": mx.nd.zeros((2,)), "bn_moving_var": mx.nd.ones((2,))}
+    grads = {n: mx.nd.zeros(arrays[n].shape) for n in ("data", "bn_gamma", "bn_beta")}
+    return net.bind(mx.cpu(), arrays, grads, aux_states=states, group2ctx=groups)
+
+
+def shown(executor, **options):
+    """What a monitor's callback gets in one training pass, as names and lists."""
+    seen = []
+    callback = lambda name, array: seen.append((name, (array * 1).asnumpy().tolist()))  # noqa: E731
+    executor.set_monitor_callback(callback, **options)
+    executor.forward(is_train=True)
+    return seen
+
+
+ROWS = [[0, 1], [4, 5]]
+
+
+def test_a_monitor_sees_the_outputs_of_each_node():
+    executor = bound(rows * 2)
+    first = (b"rows_output", ROWS)
+    with mx.autograd.record():  # what the callback computes is not recorded
+        seen = shown(executor)
+    assert [seen[0], seen[1][1], len(seen)] == [first, [[0, 2], [8, 10]], 2]
+    executor.backward(mx.nd.ones((2, 2)))
+    assert executor.grad_dict["data"].asnumpy().tolist() == [[2, 2], [0, 0], [2, 2], [0, 0]]
+    executor.set_monitor_callback(None)
+    executor.forward()
+    assert len(seen) == 2
+
+
+def test_a_monitor_sees_the_inputs_as_the_node_read_them():
+    seen = dict(shown(normalised(), monitor_all=True))
+    assert seen[b"rows_data"] == seen[b"data"] == VALUES.tolist()
+    assert seen[b"rows_output"] == seen[b"bn_data"] == ROWS
+    assert seen[b"bn_moving_mean"] == [0, 0]
+    assert list(seen)[-1] == b"bn_output"  # its mean and variance are hidden
+    assert [name for name, _ in shown(bound(rows * 2), monitor_all=True)][-2:] == [
+        b"_mulscalar0_input0", b"_mulscalar0_output",
+    ]  # fmt: skip
+
+
+def test_a_monitor_that_raises_leaves_the_outputs():
+    executor = bound(rows)
+
+    def callback(name, array):
+        raise KeyboardInterrupt
+
+    executor.set_monitor_callback(callback)
+    with pytest.raises(KeyboardInterrupt):
+        executor.forward(is_train=True)
+    assert executor.outputs[0].asnumpy().tolist() == ROWS
+    executor.backward(mx.nd.ones((2, 2)))
+    assert executor.grad_dict["data"].asnumpy().tolist() == [[1, 1], [0, 0], [1, 1], [0, 0]]
+
+
+def test_monitor_collects_them():
+    executor, monitor = bound(rows), mx.mon.Monitor(1, lambda array: array.sum())
+    monitor.install(executor)
+    monitor.tic()
+    executor.forward()
+    assert [(name, float(text)) for _, name, text in monitor.toc()] == [
+        ("rows_output", 10), ("data", 28), ("mask", 2),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("fix_gamma", [False, True])
+def test_groups_are_on_their_devices(fix_gamma):
+    one, two = normalised(fix_gamma=fix_gamma), normalised({"last": mx.cpu(1)}, fix_gamma)
+    for executor in (one, two):
+        executor.forward(is_train=True)
+        executor.backward(mx.nd.array([[1, 2], [3, 4]]))
+    assert (one.outputs[0].context, two.outputs[0].context) == (mx.cpu(0), mx.cpu(1))
+    assert two.outputs[0]._cell.get().devices() == {mx.cpu(1).jax_device}
+    for name in ("arg_dict", "grad_dict", "aux_dict"):
+        for key, array in getattr(two, name).items():
+            if array is not None:
+                assert array.context == mx.cpu(0), key
+                np.testing.assert_array_equal(
+                    array.asnumpy(), getattr(one, name)[key].asnumpy(), key
+                )
+    assert two.aux_dict["bn_moving_mean"].asnumpy().tolist() == [1, 1.5]
+    two.forward(is_train=False)
+    assert two.aux_dict["bn_moving_mean"].asnumpy().tolist() == [1, 1.5]
+
+
+def test_reshape_keeps_groups():
+    with mx.AttrScope(ctx_group="last"):
+        net = rows * 2
+    arrays = {"data": mx.nd.array(VALUES), "mask": mx.nd.array([1, 0, 1, 0])}
+    executor = net.bind(mx.cpu(), arrays, group2ctx={"last": mx.cpu(1)})
+    assert executor.reshape(data=(3, 2), mask=(3,)).forward()[0].context == mx.cpu(1)
+
+
+def test_a_group_without_a_device_is_refused():
+    with pytest.raises(ParameterError, match="'last', which it has not"):
+        normalised({"first": mx.cpu(1)})
 
 
 # ── Bodies ──────────────────────────────────────────────────────────────────────────────────
