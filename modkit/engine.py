@@ -20,8 +20,13 @@ def set_bulk_size(size: int) -> int:
     """Store the bulk size and return the previous one.
 
     It has no effect on execution: graphs are compiled as a whole, eager operators run one by one.
+
+    Raises:
+        ParameterError: ``size`` is no integer.
     """
     global _bulk_size
+    if not hasattr(size, "__index__"):
+        raise ParameterError(f"set_bulk_size: got {size!r}, expected an integer")
     before, _bulk_size = _bulk_size, operator.index(size)
     return before
 
@@ -49,8 +54,9 @@ def bulk(size: int) -> Iterator[None]:
         ParameterError: ``size`` is not a positive integer.
     """
     global _steps_per_call
+    size = check_steps("bulk: size", size)
     steps, before = _steps_per_call, set_bulk_size(size)
-    _steps_per_call = check_steps("bulk: size", size)
+    _steps_per_call = size
     try:
         yield
     finally:

@@ -84,8 +84,12 @@ def test_bulk_size_is_remembered():
     with mx.engine.bulk(5):
         assert mx.engine.set_bulk_size(7) == 5
     assert mx.engine.set_bulk_size(before) == 10
-    with pytest.raises(TypeError):
-        mx.engine.set_bulk_size("5")
+    for wrong in ("5", 2.5, None):
+        with pytest.raises(TypeError, match=f"set_bulk_size: got {wrong!r}, expected an integer"):
+            mx.engine.set_bulk_size(wrong)
+    for wrong in ("5", 0):
+        with pytest.raises(ParameterError, match="bulk: size: got"), mx.engine.bulk(wrong):
+            pass
     assert mx.engine.set_bulk_size(before) == before
 
 

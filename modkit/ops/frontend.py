@@ -9,9 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
+import jax
+import numpy as np
+
 from modkit.errors import NameNotFoundError, ParameterError, nearest, not_taken, warn_caller
 from modkit.ops.entry import Op
-from modkit.ops.parameters import Attrs, DType
+from modkit.ops.parameters import Attrs, DType, spelled
 from modkit.ops.registry import OPS
 
 FLUENT: tuple[str, ...] = (
@@ -181,14 +184,23 @@ def _attributes(op: Op, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def refuse_unknown(op: Op, attrs: Attrs, is_tensor: Callable[[Any], bool]) -> None:
-    """Raise for an unknown name; warn where the operator ignores it, as in MXNet."""
-    for name in attrs:
+    """Raise for an unknown name; warn where the operator ignores it, as in MXNet.
+
+    Raises:
+        ParameterError: an unknown name, or an array or symbol as the value of a parameter.
+    """
+    for name, value in attrs.items():
         if name not in op.types:
-            what = "input" if is_tensor(attrs[name]) else "parameter"
+            what = "input" if is_tensor(value) else "parameter"
             error = not_taken(op.name, name, (*op.inputs, *op.types), what)
             if what == "input" or not op.ignores_unknown:
                 raise error
             warn_caller(f"{error}. As in MXNet, it has no effect")
+        elif is_tensor(value) and not isinstance(value, np.ndarray | jax.Array):
+            raise ParameterError(
+                f"{op.name}: {name}: got {type(value).__name__}, expected "
+                f"{spelled(op.types[name])}, a plain value; of an array that is array.asscalar()"
+            )
 
 
 def make_function(op: Op, name: str, invoke: Callable[..., Any], module: str) -> Callable[..., Any]:

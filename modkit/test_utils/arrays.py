@@ -19,10 +19,16 @@ _draw: Any = np.random
 
 
 def random_sample(population: Iterable[Any], k: int) -> list[Any]:
-    """``k`` different members of ``population``, in random order."""
+    """``k`` different members of ``population``, in random order.
+
+    Raises:
+        ParameterError: ``population`` has no members, or not as many; ``k`` is no integer.
+    """
+    if not isinstance(population, Iterable):
+        raise ParameterError(f"random_sample: population: got {population!r}, expected a list")
     members = list(population)
-    if not 0 <= k <= len(members):
-        raise ParameterError(f"random_sample: k: got {k}, expected 0 to {len(members)}")
+    if not isinstance(k, int | np.integer) or not 0 <= k <= len(members):
+        raise ParameterError(f"random_sample: k: got {k!r}, expected 0 to {len(members)}")
     return [members[i] for i in _draw.permutation(len(members))[:k]]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.errors import DTypeError, ModkitError
+from modkit.errors import DTypeError, ModkitError, ParameterError
 from modkit.ops import shape_inference
 from modkit.ops.registry import get_op
 from tests.ops.eager import run_op
@@ -240,3 +240,29 @@ def test_an_operator_without_parameters_leaves_unknown_ones_out():
     assert zeros.dtype == np.float32  # as in MXNet 1.9.1
     with pytest.raises(mx.errors.ParameterError, match="zeros_like: no input 'dtype'"):
         mx.nd.zeros_like(mx.nd.ones((2,)), dtype=mx.nd.ones((2,)))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x, n: mx.nd.clip(x, a_min=n, a_max=5), "clip: a_min: got NDArray, expected float"),
+        (lambda x, n: x.clip(0, n), "clip: a_max: got NDArray, expected float"),
+        (lambda x, n: mx.nd.sum(x, axis=n), "sum: axis: got NDArray, expected a tuple of int"),
+        (lambda x, n: mx.nd.concat(x, x, dim=n), "Concat: dim: got NDArray, expected int"),
+        (
+            lambda x, n: mx.sym.clip(mx.sym.Variable("x"), mx.sym.Variable("low"), 5),
+            "clip: a_min: got Symbol, expected float",
+        ),
+    ],
+)
+def test_an_array_is_no_parameter(call, words):
+    """MXNet refuses them, too. Their place among the arrays of the call was read as the number."""
+    for number in (mx.nd.array([2]), mx.nd.array([2, 3])):
+        with pytest.raises(ParameterError, match=words):
+            call(mx.nd.ones((2, 3)), number)
+
+
+def test_a_number_of_numpy_is_a_parameter():
+    x = mx.nd.array([1, 9])
+    for low in (np.float32(2), np.array(2)):
+        assert mx.nd.clip(x, a_min=low, a_max=np.int64(5)).asnumpy().tolist() == [2, 5]

@@ -240,6 +240,20 @@ def test_made_things_have_their_sizes():
     assert tu.rand_ndarray((2, 3), "csr").stype == "csr"
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ((5, 2), "population: got 5, expected a list"),
+        (([1, 2], "x"), "k: got 'x', expected 0 to 2"),
+        (([1, 2], 1.5), r"k: got 1\.5, expected 0 to 2"),
+        (([1, 2], 3), "k: got 3, expected 0 to 2"),
+    ],
+)
+def test_random_sample_names_what_it_got(given, words):
+    with pytest.raises(ParameterError, match=words):
+        tu.random_sample(*given)
+
+
 def test_reductions():
     cube = np.arange(24.0).reshape(2, 3, 4)
     np.testing.assert_array_equal(
