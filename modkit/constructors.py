@@ -112,7 +112,7 @@ def number_of(value: Any) -> Any:
     """A value; of an array of a single number, that number, which can be hashed."""
     if isinstance(value, np.generic) or getattr(value, "size", 0) != 1:
         return value
-    return np.asarray(value.asnumpy() if hasattr(value, "asnumpy") else value).item()
+    return np.asarray(value).item()
 
 
 def is_number(value: Any) -> bool:

@@ -50,7 +50,7 @@ ALLOWED = {
     "initializer/rnn.py": ({"asnumpy"}, "packs initial weights, once"),
     "ops/random/frontend.py": ({"item"}, "a NumPy number as a parameter"),
     "optimizer/states.py": ({"item"}, "states as they are read from a file"),
-    "constructors.py": ({"item"}, "a NumPy array of one number as a number"),
+    "constructors.py": ({"item"}, "an array of one number as a number"),
 }  # fmt: skip
 ALLOWED_FOLDERS = (
     "test_utils/",  # comparing numbers is what it is for

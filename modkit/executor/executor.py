@@ -20,7 +20,8 @@ from modkit.ndarray.storage import Cell, View, placed_on
 from modkit.ops.dtypes import dtype_name
 from modkit.ops.parameters import Shape
 from modkit.ops.stype import DENSE
-from modkit.step.bound import Bound, Pass
+from modkit.step.bound import Bound, RepeatedPass
+from modkit.step.bound_arrays import BoundArrays
 from modkit.step.placement import OneContext, contexts_of
 from modkit.symbol import common_expressions
 from modkit.symbol.lower import lower
@@ -62,7 +63,7 @@ class Executor:
         stypes = storage_of_outputs(graph, {n: a.stype for n, a in {**args, **aux}.items()})
         self._outputs = [
             view_of(cell, contexts[graph.index[id(head.node)]], stype)
-            for cell, head, stype in zip(bound.outputs, symbol.heads, stypes, strict=True)
+            for cell, head, stype in zip(bound.arrays.outputs, symbol.heads, stypes, strict=True)
         ]
 
     def _hold(
@@ -192,11 +193,11 @@ class Executor:
     def _heads(self, out_grads: Any) -> list[jax.Array | None] | None:
         heads = self._given_heads(out_grads)
         if not heads:
-            return self._bound.require_heads([])
+            return self._bound.cotangents.require([])
         shapes = [a.shape for a in self._bound.out_avals]
         return [
             None if g is None else (g if isinstance(g, NDArray) else array(g))._cell.for_program()
-            for g in self._bound.fitting_heads(heads, shapes)
+            for g in self._bound.cotangents.fitting(heads, shapes)
         ]
 
     # ── Setting ─────────────────────────────────────────────────────────────────────────────
@@ -253,7 +254,7 @@ class Executor:
         # A settled pass has released its inputs: it is repeated over the present values, unless it
         # has kept what is shown.
         again = last.settled and (not last.watched or last.watched_values is None)
-        one_pass = Pass(self._bound, last.train, repeats=last) if again else last
+        one_pass = RepeatedPass(self._bound, last) if again else last
         try:
             for name, value in values_of(one_pass, self._monitor_all, *args):
                 # Referred to during the call: the callback may hold its ctypes handle only.
@@ -323,7 +324,7 @@ class Executor:
         made = make_executor(
             self._symbol, self._ctx, args, grads, aux, self._grad_req, self._group2ctx
         )
-        for mine, other in zip(self._bound.outputs, made._bound.outputs, strict=True):
+        for mine, other in zip(self._bound.arrays.outputs, made._bound.arrays.outputs, strict=True):
             if self._bound.last is None:
                 mine.wait_for(_Zeros(mine, self._ctx, other), mine.aval)
         return made
@@ -341,7 +342,7 @@ class Executor:
             self._symbol.graph,
             {name: array.shape for name, array in arrays.items()},
             {name: dtype_name(array.dtype) for name, array in arrays.items()},
-            self._bound.wrt,
+            self._bound.arrays.wrt,
             self._bound.lowered.structure.recomputed,
         )
         return (
@@ -405,17 +406,15 @@ def make_executor(
     if wanted and ctx._is_cpu:
         current().prepare_executor(avals.made)
     lowered = lower(symbol)
-    bound = Bound(
-        lowered,
-        OneContext(ctx, group2ctx),
+    cells = BoundArrays(
         shared={},
         local={n: a._cell for n, a in args.items()},
         aux={n: SparseStateCell(a) if a.stype != DENSE else a._cell for n, a in aux.items()},
         grads=wanted,
         grad_req=grad_req,
-        out_avals=avals.outs,
     )
-    for cell in bound.outputs:
+    bound = Bound(lowered, OneContext(ctx, group2ctx), cells, avals.outs)
+    for cell in cells.outputs:
         cell.wait_for(_Zeros(cell, ctx), cell.aval)
     return Executor(symbol, ctx, args, grads, aux, grad_req, bound, group2ctx)
 

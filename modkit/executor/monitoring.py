@@ -63,12 +63,12 @@ def backward_values(one_pass: Pass, inputs_too: bool, heads: Any) -> Iterator[Na
         grads = one_pass.seen_gradients or {}
     else:
         grads = _run(one_pass, _backward, heads)
-    return _NamedGradients(bound.lowered, grads, heads).by_argument(bound.wrt)
+    return _NamedGradients(bound.lowered, grads, heads).by_argument(bound.arrays.wrt)
 
 
 def _run(one_pass: Pass, observe: Observe, heads: Any) -> Any:
     bound = one_pass.bound
-    program = _program(bound.lowered, bound.wrt, one_pass.train, bound.placement, observe)
+    program = _program(bound.lowered, bound.arrays.wrt, one_pass.train, bound.placement, observe)
     inputs = one_pass.placed(one_pass.shared, one_pass.local, one_pass.aux)
     if bound.placement.model_parallel:  # the whole graph runs on the device of the context
         inputs, heads = jax.device_put((inputs, heads), bound.placement.device)

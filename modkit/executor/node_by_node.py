@@ -13,7 +13,7 @@ from modkit.executor.executor import Executor, Handles
 from modkit.ndarray.cached_op import call_node, evaluated
 from modkit.ndarray.ndarray import NDArray, array
 from modkit.ops.parameters import Shape
-from modkit.step.bound import require_heads
+from modkit.step.cotangents import Cotangents
 from modkit.step.placement import contexts_of
 from modkit.symbol.graph import Node
 from modkit.symbol.lower import lower
@@ -46,7 +46,7 @@ class NodeByNode(Executor):
         self._moved: list[tuple[NDArray, NDArray]] = []
         self._seen: list[tuple[str, NDArray]] = []
         self._wanted = {n: g for n, g in grads.items() if g is not None and grad_req[n] != "null"}
-        self._needed = self._lowered.needed_heads(self._wanted)
+        self._cotangents = Cotangents(self._lowered, self._wanted)
         self._outputs: list[NDArray] = []
         self._training = self._merges = False
 
@@ -124,7 +124,7 @@ class NodeByNode(Executor):
         if not self._outputs:
             raise NotReadyError("backward() needs forward(is_train=True) first")
         heads = self._given_heads(out_grads)
-        require_heads(self._symbol.list_outputs(), self._needed, heads)
+        self._cotangents.require(heads)
         for name, grad in self._wanted.items():
             if self._grad_req[name] != "add":
                 grad[:] = 0  # if no output depends on it

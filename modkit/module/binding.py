@@ -28,7 +28,8 @@ from modkit.ndarray.storage import (
 )
 from modkit.ops.dtypes import dtype_name
 from modkit.ops.stype import CSR
-from modkit.step.bound import Bound, Cells
+from modkit.step.bound import Bound
+from modkit.step.bound_arrays import BoundArrays, Cells
 from modkit.step.placement import Placement, contexts_of
 from modkit.step.replicas import DistinctDevices, SameDevice, SingleDevice, replicas_for
 from modkit.step.store import Draft, Slot, Store
@@ -170,9 +171,10 @@ class GroupBinding:
         inputs = _input_targets(bounds, parts, descs)
         label_names, first = tuple(d.name for d in label_shapes or ()), bounds[0]
         one_program = len(bounds) == 1 and not first.placement.model_parallel
-        labels_are_read = all(n in first.local for n in label_names)
-        sparse = any(isinstance(cell, SparseCell) for cell in first.local.values())
-        trains = self.for_training and first.store is not None and labels_are_read
+        arrays = first.arrays
+        labels_are_read = all(n in arrays.local for n in label_names)
+        sparse = any(isinstance(cell, SparseCell) for cell in arrays.local.values())
+        trains = self.for_training and arrays.store is not None and labels_are_read
         binding = Binding(
             data_shapes=list(data_shapes),
             label_shapes=list(label_shapes) if label_shapes else None,
@@ -188,7 +190,7 @@ class GroupBinding:
             label_names=label_names,
             labels_are_read=labels_are_read,
             one_program=one_program,
-            can_queue=one_program and trains and not (first.eager or first.adds or sparse),
+            can_queue=one_program and trains and not (arrays.eager or arrays.adds or sparse),
             apart=store.apart,
             faces=[],
         )
@@ -252,9 +254,8 @@ class GroupBinding:
         }
         outs = [home.local_aval(a.shape, a.dtype) for a in avals.outs]
         own = store if home == store.home else None
-        return Bound(
-            self._lowered[index], home, shared, local, states, grads, self.grad_req, outs, own
-        )
+        arrays = BoundArrays(shared, local, states, grads, self.grad_req, own)
+        return Bound(self._lowered[index], home, arrays, outs)
 
 
 def _input_targets(
@@ -263,11 +264,11 @@ def _input_targets(
     """See `Binding.inputs`."""
     return {
         d.name: [
-            InputTarget(b.placement.at(d.name), b.local[d.name], part)
+            InputTarget(b.placement.at(d.name), b.arrays.local[d.name], part)
             for b, part in zip(bounds, parts, strict=True)
         ]
         for d in descs
-        if d.name in bounds[0].local
+        if d.name in bounds[0].arrays.local
     }
 
 

@@ -153,7 +153,7 @@ def warn_of_no_gradients(group: Any) -> None:
 
     MXNet updates by zeros, in silence.
     """
-    values = (bound.grads[n].unmoved() for bound in group.bounds for n in bound.grads)
+    values = (cell.unmoved() for bound in group.bounds for cell in bound.arrays.grads.values())
     if not any(np.any(np.asarray(each)) for each in values):
         warn_caller(
             "update() before any backward(): all gradients are zero, so that nothing is learned; "

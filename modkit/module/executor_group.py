@@ -202,7 +202,7 @@ class DataParallelExecutorGroup(GroupInspection):
         """
         fields = [("local", name) for name in self.state_names]
         if self.backed:
-            fields += [("grads", name) for name in self.binding.bounds[0].grads]
+            fields += [("grads", name) for name in self.binding.bounds[0].arrays.grads]
         kept = [(field, name, self._rows(field, name)) for field, name in fields]
         self.bind_exec(self.data_shapes, self.label_shapes)
         for field, name, rows in kept:
@@ -211,7 +211,7 @@ class DataParallelExecutorGroup(GroupInspection):
 
     def _rows(self, field: str, name: str) -> list[jax.Array] | None:
         """The values of the contexts; ``None`` where a pass failed before them."""
-        cells = [getattr(bound, field)[name] for bound in self.bounds]
+        cells = [getattr(bound.arrays, field)[name] for bound in self.bounds]
         try:
             return [own._cell.get() for own in self._unmerged(cells, self.contexts)]
         except NotReadyError:
@@ -228,7 +228,7 @@ class DataParallelExecutorGroup(GroupInspection):
         """Replace the values of the contexts."""
         together = len(self.bounds) == 1
         for bound, own in zip(self.bounds, [rows] if together else rows, strict=True):
-            home, cell = bound.placement.at(name), getattr(bound, field)[name]
+            home, cell = bound.placement.at(name), getattr(bound.arrays, field)[name]
             with x64_for(cell.aval.dtype):
                 moved = jax.device_put(own, home.device)
                 cell.set(home.store(jnp.stack(moved)) if together else moved, aliased=True)
@@ -347,9 +347,9 @@ class DataParallelExecutorGroup(GroupInspection):
         self.backed = True
         given = list(out_grads or [])
         if given:
-            given = self.binding.bounds[0].fitting_heads(given, self._head_shapes())
-        elif not self.binding.bounds[0].only_losses:
-            self.binding.bounds[0].require_heads(given)
+            given = self.binding.bounds[0].cotangents.fitting(given, self._head_shapes())
+        elif not self.binding.bounds[0].cotangents.only_losses:
+            self.binding.bounds[0].cotangents.require(given)
         for bound, part in zip(self.binding.bounds, self.binding.parts, strict=True):
             bound.backward(self._heads(given, bound, part) if given else None)
         for face in self.binding.faces:
@@ -393,8 +393,8 @@ class DataParallelExecutorGroup(GroupInspection):
             return add_n(*each) if len(each) > 1 else each[0]
         ctx = self.binding.bounds[0].placement.at(name).contexts[0]
         values = [
-            jax.device_put(b.grads[name].peek(), ctx.jax_device) if len(self.contexts) > 1
-            else b.grads[name].get()
+            jax.device_put(b.arrays.grads[name].peek(), ctx.jax_device) if len(self.contexts) > 1
+            else b.arrays.grads[name].get()
             for b in self.binding.bounds
         ]  # fmt: skip
         if len(values) > 1:
@@ -432,7 +432,7 @@ class DataParallelExecutorGroup(GroupInspection):
         for name in self.state_names:
             whole = joined.get(name)
             for bound, part in zip(self.binding.bounds, self.binding.parts, strict=True):
-                cell, home = bound.local[name], bound.placement.at(name)
+                cell, home = bound.arrays.local[name], bound.placement.at(name)
                 if whole is None:
                     with x64_for(cell.aval.dtype):
                         cell.set(jnp.full_like(cell.peek(), value))

@@ -132,7 +132,7 @@ class GroupInspection(GroupBinding):
             end: the one after the last; ``None`` for all.
         """
         which = range(len(self.output_names))[begin:end]
-        cells = [[b.outputs[i] for b in self.binding.bounds] for i in which]
+        cells = [[b.arrays.outputs[i] for b in self.binding.bounds] for i in which]
         places = [[own[i] for own in self._output_contexts] for i in which]
         axes = [self._output_axes[i] for i in which]
         return self._gathered(cells, axes, places, merge_multi_context)
@@ -141,7 +141,7 @@ class GroupInspection(GroupBinding):
         """Gradients of the data inputs, in their order; ``None`` for those with ``"null"``."""
         made: list[Any] = []
         for name in self.data_names:
-            cells: list[Any] = [b.grads.get(name) for b in self.binding.bounds]
+            cells: list[Any] = [b.arrays.grads.get(name) for b in self.binding.bounds]
             if None in cells:
                 made.append(None if merge_multi_context else [None] * len(self.contexts))
             elif merge_multi_context:
@@ -153,7 +153,7 @@ class GroupInspection(GroupBinding):
 
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
         """The states that are kept from batch to batch."""
-        cells = [[b.local[n] for b in self.binding.bounds] for n in self.state_names]
+        cells = [[b.arrays.local[n] for b in self.binding.bounds] for n in self.state_names]
         axes = [self.binding.axes.get(n, 0) for n in self.state_names]
         return self._gathered(cells, axes, self._contexts_of(self.state_names), merge_multi_context)
 
@@ -211,30 +211,32 @@ class GroupInspection(GroupBinding):
 
     def _face(self, index: int) -> Executor:
         bound, alone = self._bound_of(index)
-        ctx, home = self.contexts[index], bound.placement
+        ctx, home, cells = self.contexts[index], bound.placement, bound.arrays
         places = self._variable_contexts[index]
 
         def local(cell: AnyCell, place: Context) -> NDArray:
             return NDArray(cell if alone else home.part(cell, index), place)
 
         args = {
-            n: self._parameter(n, index) if n in bound.shared else local(bound.local[n], places[n])
+            n: self._parameter(n, index) if n in cells.shared else local(cells.local[n], places[n])
             for n in self.arg_names
         }
-        grads = {n: self._gradient(n, index) if n in bound.grads else None for n in self.arg_names}
-        aux = {n: local(c, places[n]) for n, c in bound.aux.items()}
+        grads = {n: self._gradient(n, index) if n in cells.grads else None for n in self.arg_names}
+        aux = {n: local(c, places[n]) for n, c in cells.aux.items()}
         face = Executor if alone else ReplicaExecutor
         groups = self._groups[index]
         made = face(self.symbol, ctx, args, grads, aux, self.grad_req, bound, groups)
         if not alone:
-            made._outputs = list(map(local, bound.outputs, self._output_contexts[index]))
+            made._outputs = list(map(local, cells.outputs, self._output_contexts[index]))
         return made
 
     def _parameter(self, name: str, index: int) -> NDArray:
         """A parameter of one context."""
         place = self._variable_contexts[index][name]
         bound, alone = self._bound_of(index)
-        cell = bound.shared[name] if alone else self.store.part(self.store.params[name], index)
+        cell = (
+            bound.arrays.shared[name] if alone else self.store.part(self.store.params[name], index)
+        )
         by_rows = self.stypes.get(name) == ROWS
         return dense_view(cell, place) if by_rows else NDArray(cell, place)
 
@@ -250,7 +252,7 @@ class GroupInspection(GroupBinding):
     def _gradient_cell(self, name: str, index: int) -> tuple[AnyCell, Placement]:
         """A gradient's cell, which may have those of all contexts, and its placement."""
         bound, _ = self._bound_of(index)
-        return bound.grads[name], bound.placement.at(name)
+        return bound.arrays.grads[name], bound.placement.at(name)
 
     @property
     def param_arrays(self) -> list[list[NDArray]]:

@@ -254,8 +254,8 @@ class Module(BaseModule):
 
     def _clear_gradients(self) -> None:
         for bound in self._exec_group.bounds:
-            for name in bound.adds:
-                bound.grads[name].edit(_zeros, aliased=True)
+            for name in bound.arrays.adds:
+                bound.arrays.grads[name].edit(_zeros, aliased=True)
 
     def _present_input(self, name: str) -> np.ndarray:
         return np.asarray(self._exec_group.execs[0].arg_dict[name]._cell.unmoved())

@@ -25,7 +25,7 @@ from modkit.ndarray.storage import accepted, take_over
 from modkit.optimizer.calls import Indices
 from modkit.optimizer.rule_optimizer import shows_calls
 from modkit.signals import DeferredReads
-from modkit.step.bound import Pass, Update
+from modkit.step.bound import Pass, StepPass, Update
 from modkit.step.shards import FusedRule
 
 CALLS = ("forward", "backward", "forward_backward", "update", "update_metric")
@@ -170,8 +170,8 @@ def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Su
         bound = group.binding.bounds[0]
         module._copies, module._params_dirty, module._lacks_labels = None, True, False
         # First what may be refused, then what counts.
-        if not bound.only_losses:
-            bound.require_heads([])
+        if not bound.cotangents.only_losses:
+            bound.cotangents.require([])
         keys = map(bound.draw, itertools.repeat(fused))
         tables = map(hyper, itertools.repeat(indices))
         store.adopt(names, states_of(group, shards, updater, names, indices), shards)
@@ -179,7 +179,7 @@ def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Su
         steps = list(steps) if len(arrays) == 1 else _all_or_none(steps, updater.optimizer)
         *queued, (data, table, key) = steps
         update = Update(names, fused, table, queued)
-        sums = Pass.of_step(bound, store, data, key, update).run(metric, label_names)
+        sums = StepPass(bound, store, data, key, update).run(metric, label_names)
     return sums if queued else [sums], len(module._context) > 1
 
 
@@ -234,7 +234,7 @@ def _inputs_of(group: Any, batches: Sequence[Any], count: int) -> list[dict[str,
     for face in binding.faces:
         if face._monitor is not None:
             return None
-    cells, local, found = binding.input_cells, binding.bounds[0].local, []
+    cells, local, found = binding.input_cells, binding.bounds[0].arrays.local, []
     for batch in batches:
         if not isinstance(batch, DataBatch) or not batch.data:
             return None

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from modkit import fork, profiler, stream
-from modkit.errors import NotReadyError, ParameterError, ShapeError
+from modkit.errors import NotReadyError
 from modkit.ndarray.host_programs import may_run, placed_tree, run_on_host
-from modkit.ndarray.ndarray import NDArray
-from modkit.ndarray.storage import AnyCell, Cell, LateCell, needs_x64, under_way, x64_scope
+from modkit.ndarray.storage import Cell, LateCell, needs_x64, under_way, x64_scope
 from modkit.ops.custom import CallbackError
-from modkit.ops.sparse_values import plain, plain_parts, plus
+from modkit.ops.sparse_values import plain_parts
 from modkit.signals import DeferredReads, DeferredSignals
 from modkit.step.across_workers import AcrossWorkers
+from modkit.step.bound_arrays import BoundArrays
+from modkit.step.cotangents import Cotangents
 from modkit.step.fused import Metric, StepInputs, StepPlan, step_program, steps_program
 from modkit.step.node_taps import take_taps
 from modkit.step.placement import Placement
@@ -27,116 +28,66 @@ from modkit.step.shards import FusedRule
 from modkit.step.store import LOST, Arrays, Slot, Store, TrainState
 from modkit.symbol.lower import Lowered
 
-Cells = dict[str, AnyCell]
-
-
-def require_heads(names: Sequence[str], needed: Sequence[bool], given: Sequence[Any]) -> None:
-    """See `Bound.require_heads`."""
-    for i, name in enumerate(names):
-        if needed[i] and (i >= len(given) or given[i] is None):
-            raise ParameterError(
-                f"backward: output {name!r} is not a loss, so backward() needs its gradient: "
-                "pass out_grads, or end in a loss such as SoftmaxOutput or MakeLoss"
-            )
-
 
 class Bound:
-    """A lowered graph with its placement, and its cells by name.
-
-    Slots of ``store`` are read and written together, as fields of its state; other cells
-    individually.
+    """A lowered graph with its placement and its arrays.
 
     Args:
         lowered: the graph.
         placement: devices and number of replicas.
-        shared: arguments with one logical copy: parameters.
-        local: arguments with a part for each replica: data and labels.
-        aux: auxiliary states.
-        grads: gradients of the arguments that have one.
-        grad_req: ``"write"`` or ``"add"`` for each name in ``grads``.
+        arrays: its cells by name.
         out_avals: shape and dtype of each output.
-        store: the store of a module; ``None`` for an executor, whose cells belong to its user.
 
     Attributes:
-        wrt: names of the differentiated arguments.
-        adds: those whose gradients are added up.
+        cotangents: what ``backward`` needs of outputs that are no losses.
         last: the latest pass.
         by_numpy: whether NumPy may run passes, while their shapes are new and their work small.
-        eager: whether a pass runs at once, as an own cell cannot wait for it.
-        own: the cells that are not slots of ``store``.
         guard: the lock of passes, with the scope of 64-bit types where they are in the graph.
         lent: a weak reference to the graph as it was given; modules, executors and waiting passes
             hold it, see `Lowered.lend`.
         watched: whether passes keep what monitors show (`Pass.watched_values`): a graph that calls
             Python must not run a second time for them.
+        latest: what decides the latest program of a step, and the program.
     """
 
     def __init__(
-        self,
-        lowered: Lowered,
-        placement: Placement,
-        shared: Cells,
-        local: Cells,
-        aux: Cells,
-        grads: Cells,
-        grad_req: Mapping[str, str],
-        out_avals: Sequence[Any],
-        store: Store | None = None,
+        self, lowered: Lowered, placement: Placement, arrays: BoundArrays, out_avals: Sequence[Any]
     ):
         # Weak, as a cycle of this and its `last` would keep it.
         self.lent, self.lowered = weakref.ref(lowered), lowered.base
         self.placement: Any = placement  # the module's placements can do more than the protocol
-        self.shared, self.local, self.aux, self.grads = shared, local, aux, grads
-        self.store = store
-        self.adds = tuple(n for n in grads if grad_req[n] == "add")
-        cells = (*shared.values(), *local.values(), *aux.values())
+        self.arrays, self.out_avals = arrays, list(out_avals)
+        cells, store = (*arrays.inputs, *arrays.grads.values()), arrays.store
         # The store of an executor's arrays runs passes that read them, under its own lock. (Arrays
         # of two modules in one executor have the lock of the first.)
-        roots = (c.root for c in (*cells, *grads.values())) if store is None else ()
+        roots = (c.root for c in cells) if store is None else ()
         stores = (store, *(r.store for r in roots if isinstance(r, Slot)))
         self.lock = next((s.lock for s in stores if s is not None), None) or fork.lock()
-        self.by_numpy = store is None and may_run(lowered, placement, (*cells, *grads.values()))
+        self.by_numpy = store is None and may_run(lowered, placement, cells)
         home = placement.contexts[0]
-        self.outputs: list[Cell] = [
+        arrays.outputs = [
             LateCell.awaited(a, home) if self.by_numpy else Cell.promised(a) for a in out_avals
         ]
-        self.out_avals = list(out_avals)
         self.last: Pass | None = None
         self.watched = False
-        self.wrt = tuple(n for n in grads if (shared.get(n) or local[n]).aval.dtype != np.bool_)
-        # Arguments whose gradients are added to one array: the last of them stands for all.
-        added = [n for n in self.wrt if n in self.adds]
-        last = {id(grads[n]): n for n in added}
-        self.joined = {n: last[id(grads[n])] for n in added if last[id(grads[n])] != n}
-        self.needed_heads = lowered.needed_heads(self.wrt)
-        self.only_losses = not any(self.needed_heads)
-        self.own = OwnCells(*(self._own_cells(cells) for cells in (shared, aux, grads)))
-        self.own_wrt = tuple(n for n in self.wrt if n in self.own.grads)
-        self.eager = not all(c.waits for c in (*self.own.aux.values(), *self.own.grads.values()))
-        kinds = (*(c.aval.dtype for c in cells), *(a.dtype for a in out_avals))
+        self.cotangents = Cotangents(lowered, arrays.wrt)
+        kinds = (*(c.aval.dtype for c in arrays.inputs), *(a.dtype for a in out_avals))
         self.has_x64 = lowered.needs_x64 or needs_x64(*kinds)
         self.guard = WideLock(self.lock) if self.has_x64 else self.lock
-        self.latest: tuple[Any, Any] = (None, None)  # what decides the latest program, and it
+        self.latest: tuple[Any, Any] = (None, None)
         self._given: np.ndarray | None = None
         self._table: Any = None  # the latest one given, or its copy on the device
 
-    def _own_cells(self, cells: Cells) -> Cells:
-        """The cells that are not slots of the store."""
-        return {
-            n: c for n, c in cells.items() if not (isinstance(c, Slot) and c.store is self.store)
-        }
-
     def programs(self, train: bool) -> Programs | SegmentedPrograms:
         """The programs of the graph, shared with every equal graph."""
-        if self.placement.model_parallel:
-            return segmented_for(self.lowered, self.wrt, train, self.placement)
-        return programs_for(self.lowered, self.wrt, train, self.placement)
+        made = segmented_for if self.placement.model_parallel else programs_for
+        return made(self.lowered, self.arrays.wrt, train, self.placement)
 
     def plan(self, fused: FusedRule, metric: Metric | None, labels: tuple[str, ...]) -> StepPlan:
         """The cache key of the program of a step."""
         rule, workers, shards = fused
         home = self.placement if workers is None else AcrossWorkers(self.placement, workers)
-        return StepPlan(self.lowered, self.wrt, home, rule, metric, labels, shards)
+        return StepPlan(self.lowered, self.arrays.wrt, home, rule, metric, labels, shards)
 
     def step_program(
         self, fused: FusedRule, metric: Metric | None, labels: tuple[str, ...]
@@ -166,47 +117,13 @@ class Bound:
             # A handler that reads an output here would run the pass before all cells wait for it.
             with DeferredReads():
                 self.last = Pass(self, train)
-            if self.eager and self.last.writes_aux:
+            if self.arrays.eager and self.last.writes_aux:
                 self.last.run()
             return self.last
 
     def watch(self, on: bool) -> None:
         """Record the arrays that monitors show, if the graph calls Python on one device."""
         self.watched = on and self.lowered.on_host and not self.placement.model_parallel
-
-    def require_heads(self, given: Sequence[Any]) -> None:
-        """Check that a cotangent is given for every output through which a gradient flows.
-
-        Raises:
-            ParameterError: one is missing.
-        """
-        require_heads(self.lowered.output_names, self.needed_heads, given)
-
-    def fitting_heads(self, given: Sequence[Any], shapes: Sequence[Sequence[int]]) -> list[Any]:
-        """The cotangents of outputs of these shapes, ``None`` for a loss that ignores its own.
-
-        Raises:
-            ParameterError: one is missing, or is no array.
-            ShapeError: one has another shape than its output, which is not a loss.
-        """
-        self.require_heads(given)
-        names = self.lowered.output_names
-        heads: list[Any] = [*given, *[None] * len(names)][: len(names)]
-        for i, (name, got, shape) in enumerate(zip(names, heads, shapes, strict=True)):
-            if not isinstance(got, NDArray | np.ndarray | jax.Array | None):
-                raise ParameterError(
-                    f"backward: the gradient of {name!r}: got {got!r}, expected an NDArray; make "
-                    "one with mx.nd.array"
-                )
-            if got is None or tuple(got.shape) == tuple(shape):
-                continue
-            if not self.lowered.ignores_head(i):
-                raise ShapeError(
-                    f"backward: the gradient of {name!r}: got shape {tuple(got.shape)}, "
-                    f"expected {tuple(shape)}"
-                )
-            heads[i] = None
-        return heads
 
     def backward(self, heads: Sequence[Any] | None = None) -> None:
         """Request gradients of the last pass, computed when they are read.
@@ -220,12 +137,12 @@ class Bound:
             if self.last.wants_gradients:
                 self.last.run()
             if self.last.settled and self.last.kept is None:
-                if not self.wrt:
+                if not self.arrays.wrt:
                     return
-                self.last = Pass(self, self.last.train, repeats=self.last)
+                self.last = RepeatedPass(self, self.last)
             with DeferredReads():
                 self.last.want_gradients(heads)
-            if self.eager:
+            if self.arrays.eager:
                 self.last.run()
 
 
@@ -251,14 +168,6 @@ class WideLock:
             self._scopes.pop().__exit__(*exc)
         finally:
             self._lock.release()
-
-
-class OwnCells(NamedTuple):
-    """Cells of a graph that are not slots of its store."""
-
-    shared: Cells
-    aux: Cells
-    grads: Cells
 
 
 class Update(NamedTuple):
@@ -295,11 +204,10 @@ class Pass:
     Args:
         bound: the graph.
         train: training mode.
-        repeats: a pass to repeat over the present values, with the same key data.
     """
 
     settled = True
-    wants_gradients = repeated = watched = False
+    wants_gradients = watched = False
     heads: Any = None
     update: Update | None = None
     kept: Any = None
@@ -307,86 +215,42 @@ class Pass:
     seen_gradients: Any = None
     _params_before: Arrays | None = None
 
-    def __init__(self, bound: Bound, train: bool, *, repeats: Pass | None = None):
-        self.bound, self.train, self.repeated = bound, train, repeats is not None
-        self.writes_aux = repeats is None and (train or bool(bound.lowered.host_aux))
-        self.key_data = bound.draw() if repeats is None else repeats.key_data
-        self.old: Arrays = {}
-        self._lent = bound.lent()
-        self.watched = bound.watched and repeats is None
-        own, store = bound.own, bound.store
-        by_numpy = bound.by_numpy
-        self.local: Arrays = {}
-        for name, cell in bound.local.items():
-            self.local[name] = cell.host_snapshot(self) if by_numpy else cell.snapshot(self)
-        self.shared: Arrays = {}
-        self.aux: Arrays = {}
-        if store is None:
-            under_way.add(self)
-        else:
-            self.shared, self.aux = store.read(self, bound.shared, bound.aux)
-            self._params_before = store.state.params
-        if own.shared:
-            self.shared = {n: c.snapshot(self) for n, c in own.shared.items()}
-        if own.aux:
-            self.aux = {
-                n: c.host_snapshot(self) if by_numpy else c.snapshot(self)
-                for n, c in own.aux.items()
-            }
-        self.settled = False
-        if self.repeated:
-            return
-        for cell, aval in zip(bound.outputs, bound.out_avals, strict=True):
+    def __init__(self, bound: Bound, train: bool):
+        self.watched = bound.watched
+        self._read(bound, train, bound.draw(), train or bool(bound.lowered.host_aux))
+        arrays = bound.arrays
+        for cell, aval in zip(arrays.outputs, bound.out_avals, strict=True):
             cell.wait_for(self, aval)
         if self.writes_aux:
-            if store is not None:
-                store.promise(self, "aux")
-            for cell in own.aux.values():
-                cell.wait_for(self, cell.aval)
+            arrays.await_states(self, arrays.own.aux)
 
-    @classmethod
-    def of_step(
-        cls, bound: Bound, store: Store, data: Arrays, key_data: Any, update: Update
-    ) -> Pass:
-        """A pass over a batch whose gradients and update are requested from the beginning."""
-        made = cls.__new__(cls)
-        made.bound, made.local, made.key_data = bound, data, key_data
-        made.train = made.writes_aux = made.wants_gradients = True
-        made.update, made.old, made._lent = update, {}, bound.lent()
-        made.shared, made.aux = store.read(made, bound.shared, bound.aux)
-        made.settled = False
-        for cell, aval in zip(bound.outputs, bound.out_avals, strict=True):
-            cell.wait_for(made, aval)
-        for name in bound.own_wrt:
-            bound.grads[name].wait_for(made, bound.grads[name].aval)
-        store.await_work(dict.fromkeys(TrainState._fields, made), bound.wrt)
-        bound.last = made
-        return made
+    def _read(self, bound: Bound, train: bool, key_data: Any, writes_aux: bool) -> None:
+        """Take the present values."""
+        self.bound, self.train, self.key_data = bound, train, key_data
+        self.writes_aux, self.old, self._lent = writes_aux, {}, bound.lent()
+        store = bound.arrays.store
+        if store is None:
+            under_way.add(self)
+        self.shared, self.local, self.aux = bound.arrays.snapshot(self, on_host=bound.by_numpy)
+        if store is not None:
+            self._params_before = store.state.params
+        self.settled = False
 
     # ── Requests ────────────────────────────────────────────────────────────────────────────
 
     def want_gradients(self, heads: Sequence[Any] | None) -> None:
         """Request gradients, which are computed when they are read."""
-        bound = self.bound
+        bound, arrays = self.bound, self.bound.arrays
         self.heads = heads
-        if bound.adds:
-            self.old = {n: bound.grads[n].get() for n in bound.adds if n not in bound.joined}
-        if bound.store is not None:
-            bound.store.promise(self, "grads", bound.wrt)
+        if arrays.adds:
+            self.old = {n: arrays.grads[n].get() for n in arrays.adds if n not in arrays.joined}
         if self.settled and self.writes_aux and bound.lowered.host_aux:
-            self._promise_states()
-        for name in bound.own_wrt:
-            bound.grads[name].wait_for(self, bound.grads[name].aval)
+            # A separate backward pass writes states, too.
+            own = arrays.own.aux
+            self.aux = {n: own[n].get() for n in bound.lowered.host_aux if n in own}
+            arrays.await_states(self, self.aux)
+        arrays.await_gradients(self)
         self.wants_gradients, self._lent = True, bound.lent()
-
-    def _promise_states(self) -> None:
-        """Mark as pending the states that a separate backward pass writes."""
-        bound, own = self.bound, self.bound.own
-        if bound.store is not None:
-            bound.store.promise(self, "aux")
-        self.aux = {n: own.aux[n].get() for n in bound.lowered.host_aux if n in own.aux}
-        for name in self.aux:
-            own.aux[name].wait_for(self, own.aux[name].aval)
 
     def can_update(self) -> bool:
         """Whether an update can still be fused into the program.
@@ -394,7 +258,7 @@ class Pass:
         It can if no result of this pass has been read, and no gradient and no parameter written
         since it began: the store then holds the same parameter dictionary.
         """
-        store = self.bound.store
+        store = self.bound.arrays.store
         return (
             store is not None
             and not self.settled
@@ -408,12 +272,12 @@ class Pass:
 
     def join(self, update: Update) -> None:
         """Fuse the update into the program: all fields of the store wait for it."""
-        store = self.bound.store
-        if store is not None:
+        arrays = self.bound.arrays
+        if arrays.store is not None:
             self.update = update
             if self.key_data is stream.UNUSED:
                 self.key_data = self.bound.draw(update.fused)
-            store.await_work(dict.fromkeys(TrainState._fields, self), self.bound.wrt)
+            arrays.store.await_work(dict.fromkeys(TrainState._fields, self), arrays.wrt)
 
     # ── Running ─────────────────────────────────────────────────────────────────────────────
 
@@ -429,7 +293,7 @@ class Pass:
             pass has run.
         """
         with self.bound.guard:
-            store = self.bound.store
+            store = self.bound.arrays.store
             try:
                 if (
                     store is not None
@@ -457,7 +321,7 @@ class Pass:
 
     def can_score(self) -> bool:
         """Whether a metric can still be fused into a forward pass of inference."""
-        plain = not (self.train or self.settled or self.repeated or self.wants_gradients)
+        plain = not (self.train or self.settled or self.wants_gradients)
         return plain and not self.bound.placement.model_parallel
 
     def score(self, metric: Metric, labels: Sequence[str]) -> Any:
@@ -506,7 +370,7 @@ class Pass:
             self._finish(
                 *self._run_one("forward_backward", programs.both, *inputs, self.heads, self.old)
             )
-        elif self.train and self.bound.wrt:
+        elif self.train and self.bound.arrays.wrt:
             outputs, changed, pullback = self._run_one("forward", programs.forward_kept, *inputs)
             self.kept = pullback, outputs
             self._finish(outputs, changed)
@@ -537,7 +401,8 @@ class Pass:
         if not bound.by_numpy:
             return args
         device = bound.placement.device
-        for cells, values in ((bound.local, self.local), (bound.aux, self.aux)):
+        arrays = bound.arrays
+        for cells, values in ((arrays.local, self.local), (arrays.aux, self.aux)):
             for name, value in values.items():
                 if isinstance(value, np.ndarray) and cells[name].holds(value):
                     values[name] = cells[name].peek()
@@ -583,8 +448,9 @@ class Pass:
         optimizer: Arrays | None = None,
     ) -> None:
         """Write results to the cells that still wait for them, and release the inputs."""
-        bound, own, store = self.bound, self.bound.own, self.bound.store
-        rest = changed.keys() - bound.aux.keys()
+        arrays = self.bound.arrays
+        own, store = arrays.own, arrays.store
+        rest = changed.keys() - arrays.aux.keys()
         if store is not None:
             aux = {n: changed[n] for n in changed if n not in rest} if rest else changed
             found = grads or {}
@@ -594,32 +460,19 @@ class Pass:
                 aux = {}
             store.commit(self, params or {}, optimizer or {}, aux, found)
         elif self.writes_aux:
-            self._fill_states(changed)
+            for name, value in {**self.aux, **changed}.items():
+                if name in own.aux:
+                    own.aux[name].fill(self, value)
         if grads is not None:
-            for name, last in bound.joined.items():
-                grads[last] = plus(grads[last], grads.pop(name))
-            for name in own.grads.keys() & grads.keys():
-                cell, value = own.grads[name], grads[name]
-                cell.fill(self, value if cell.takes_rows else plain(value))
+            arrays.fill_gradients(self, grads)
             self.wants_gradients = False
         for name in rest:
-            self._write_argument(name, changed[name])
+            seen = self.shared.get(name, self.local.get(name))
+            arrays.write_argument(name, changed[name], seen)
         if outputs:
-            for cell, value in zip(bound.outputs, outputs, strict=True):
+            for cell, value in zip(arrays.outputs, outputs, strict=True):
                 cell.fill(self, value)
         self._let_go()
-
-    def _fill_states(self, changed: Arrays) -> None:
-        for name, value in {**self.aux, **changed}.items():
-            if name in self.bound.own.aux:
-                self.bound.own.aux[name].fill(self, value)
-
-    def _write_argument(self, name: str, value: jax.Array) -> None:
-        """Write an argument that the graph overwrote, unless a handle has been written since."""
-        cell = self.bound.shared.get(name) or self.bound.local[name]
-        seen = self.shared.get(name, self.local.get(name))
-        if seen is not None and cell.holds(seen):
-            cell.set(value)
 
     def _let_go(self) -> None:
         self.settled, self.update, self._params_before, self._lent = True, None, None, None
@@ -627,16 +480,31 @@ class Pass:
 
     def give_up(self) -> None:
         """After a failure: restore the inputs, and make every cell stop waiting for this pass."""
-        bound, own, store = self.bound, self.bound.own, self.bound.store
-        if store is not None:
-            store.restore(self, {n: v for n, v in self.old.items() if n not in own.grads})
-        if self.writes_aux:
-            for name, cell in own.aux.items():
-                if name in self.aux:
-                    cell.fill(self, self.aux[name])
-        for name in own.grads.keys() & self.old.keys():
-            own.grads[name].fill(self, self.old[name])
-        for cell in (*bound.outputs, *own.grads.values()):
-            cell.forget(self)
+        self.bound.arrays.restore(self, self.aux if self.writes_aux else {}, self.old)
         self.wants_gradients, self.kept = False, None
         self._let_go()
+
+
+class RepeatedPass(Pass):
+    """A pass over the present values for its gradients alone, with the key data of another."""
+
+    def __init__(self, bound: Bound, before: Pass):
+        self._read(bound, before.train, before.key_data, writes_aux=False)
+
+
+class StepPass(Pass):
+    """A pass over a batch whose gradients and update are requested from the beginning."""
+
+    def __init__(self, bound: Bound, store: Store, data: Arrays, key_data: Any, update: Update):
+        arrays = bound.arrays
+        self.bound, self.local, self.key_data = bound, data, key_data
+        self.train = self.writes_aux = self.wants_gradients = True
+        self.update, self.old, self._lent = update, {}, bound.lent()
+        self.shared, self.aux = store.read(self, arrays.shared, arrays.aux)
+        self.settled = False
+        for cell, aval in zip(arrays.outputs, bound.out_avals, strict=True):
+            cell.wait_for(self, aval)
+        for name in arrays.own_wrt:
+            arrays.grads[name].wait_for(self, arrays.grads[name].aval)
+        store.await_work(dict.fromkeys(TrainState._fields, self), arrays.wrt)
+        bound.last = self

@@ -48,13 +48,13 @@ def is_program(value):
 def training_equations(module):
     """The equations of forward and backward, as the fused step traces them."""
     bound = module._exec_group.bounds[0]
-    programs = programs_for(bound.lowered, bound.wrt, True, bound.placement)
+    programs = programs_for(bound.lowered, bound.arrays.wrt, True, bound.placement)
 
     def run(inputs, words):
         outputs, pullback, changed = programs.differentiate(inputs, words)
         return outputs, pullback([jnp.ones_like(y) for y in outputs]), changed
 
-    cells = {**bound.shared, **bound.local, **bound.aux}
+    cells = {**bound.arrays.shared, **bound.arrays.local, **bound.arrays.aux}
     inputs = {n: jax.ShapeDtypeStruct(c.aval.shape, c.aval.dtype) for n, c in cells.items()}
     words = jax.ShapeDtypeStruct((2,), np.uint32)
     return list(equations(jax.make_jaxpr(run)(inputs, words).jaxpr))

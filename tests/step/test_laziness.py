@@ -32,7 +32,7 @@ class Trainee:
     def compute(self):
         """Run everything that was asked for."""
         bound = self.module._exec_group.bounds[0]
-        for cells in (bound.shared, bound.aux, bound.grads):
+        for cells in (bound.arrays.shared, bound.arrays.aux, bound.arrays.grads):
             for cell in cells.values():
                 cell.peek()
         if bound.last is not None:

@@ -228,7 +228,7 @@ def test_programs_over_two_devices_cut_a_batch_themselves(made):
     batch = mx.io.DataBatch([made(x)], [made(y)])
     module = ready(mlp(), batch, context=[mx.cpu(0), mx.cpu(1)])
     module.forward_backward(batch)
-    cell = module._exec_group.bounds[0].local["data"]
+    cell = module._exec_group.bounds[0].arrays.local["data"]
     np.testing.assert_array_equal(cell.rows, x.reshape(2, 4, 10))
     module.update()
     assert np.isfinite(module.get_outputs()[0].asnumpy()).all()
@@ -245,7 +245,7 @@ def test_replicas_of_one_device_read_a_batch_where_it_lies():
     batch = next(iter(mx.io.NDArrayIter(x, y, 8)))
     module = ready(mlp(), batch, context=[mx.cpu(0), mx.cpu(0)])
     module.forward_backward(batch)
-    rows = module._exec_group.bounds[0].local["data"].rows
+    rows = module._exec_group.bounds[0].arrays.local["data"].rows
     np.testing.assert_array_equal(rows, x.reshape(2, 4, 10))
     assert np.shares_memory(rows, batch.data[0]._cell.rows)
     module.update()
