@@ -464,7 +464,8 @@ class Pass:
                 if name in own.aux:
                     own.aux[name].fill(self, value)
         if grads is not None:
-            arrays.fill_gradients(self, grads)
+            if own.grads:
+                arrays.fill_gradients(self, grads)
             self.wants_gradients = False
         for name in rest:
             seen = self.shared.get(name, self.local.get(name))
