@@ -56,7 +56,12 @@ def get_symbol(x: NDArray) -> Symbol:
 
 def _node(name: str, attrs: Any, inputs: list[Entry]) -> Node:
     op = get_op(name)
-    given = {n: spell(v) for n, v in attrs.items() if n not in op.defaults or v != op.defaults[n]}
+    needed = {"end"} if name == "slice_axis" else ()  # MXNet reads no file without it
+    given = {
+        n: spell(v)
+        for n, v in attrs.items()
+        if n in needed or n not in op.defaults or v != op.defaults[n]
+    }
     return Node(op.name, NameManager.current.get(None, op.hint), given, inputs)
 
 

@@ -45,13 +45,16 @@ class _CutOut(NamedTuple):
         return list(self.outside)
 
     @property
-    def keys(self) -> list[tuple[str, int, int]]:
+    def keys(self) -> list[tuple[str, Any]]:
         """For each variable, its name and what it stands for: several bodies have those in common.
 
-        What it stands for may have the name of another; a loop variable changes and what it stands
-        for at first does not, so that their names tell them apart.
+        What it stands for may have the name of another, but variables of one name are one. A loop
+        variable changes and what it stands for at first does not: their names tell them apart.
         """
-        return [(name, *_identity(entry)) for name, entry in self.outside.items()]
+        return [
+            (name, entry.node.name if entry.node.is_variable else _identity(entry))
+            for name, entry in self.outside.items()
+        ]
 
 
 def _identity(entry: Entry) -> tuple[int, int]:
@@ -153,11 +156,12 @@ def _symbols(node: Node, first: int, last: int) -> list[Symbol]:
     return [Symbol([Entry(node, i)]) for i in range(first, last)]
 
 
-def _union(bodies: Sequence[_CutOut]) -> dict[tuple[str, int, int], Entry]:
+def _union(bodies: Sequence[_CutOut]) -> dict[tuple[str, Any], Entry]:
     """The inputs of a node, by the keys of the variables that they feed."""
-    found: dict[tuple[str, int, int], Entry] = {}
+    found: dict[tuple[str, Any], Entry] = {}
     for body in bodies:
-        found |= zip(body.keys, body.outside.values(), strict=True)
+        for key, entry in zip(body.keys, body.outside.values(), strict=True):
+            found.setdefault(key, entry)
     return found
 
 

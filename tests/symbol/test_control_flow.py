@@ -511,6 +511,14 @@ def test_values_of_one_name_enter_bodies_apart():
     assert [y.asnumpy().tolist() for y in outputs] == [[-1, -1], [[-2], [-1]]]
 
 
+def test_variables_of_one_name_enter_branches_as_one():
+    def branch():
+        return mx.sym.FullyConnected(mx.sym.Variable("x"), num_hidden=2, name="fc")
+
+    chosen = S.cond(mx.sym.Variable("p"), branch, lambda: branch() * 2)
+    assert chosen.list_arguments() == ["p", "x", "fc_weight", "fc_bias"]
+
+
 def test_nodes_of_one_name_draw_apart_in_a_body_and_in_its_condition():
     def drawn(_):
         return mx.sym.random.uniform(shape=(8,), name="drawn")
