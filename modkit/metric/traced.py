@@ -73,6 +73,15 @@ class TracedMetric(EvalMetric):
         self._local, self._global = Totals(), Totals()
         super().__init__(name, output_names, label_names, has_global_stats=True, **kwargs)
 
+    def __copy__(self) -> TracedMetric:
+        """A metric with totals of its own, as numbers of MXNet's metrics are."""
+        made = type(self).__new__(type(self))
+        with totals_lock:
+            for name, value in vars(self).items():
+                own = isinstance(value, list | Totals)
+                made.__dict__[name] = copy.copy(value) if own else value
+        return made
+
     sum_metric: Any = _total("_local", "total", "The sum since the last `reset` or `reset_local`.")
     num_inst: Any = _total("_local", "count", "Number of instances in `sum_metric`.")
     global_sum_metric: Any = _total("_global", "total", "The sum since the last `reset`.")
@@ -103,11 +112,10 @@ class TracedMetric(EvalMetric):
         """See `EvalMetric._snapshot`. The caller of the function waits for pending updates."""
         if type(self).state_dict is not TracedMetric.state_dict:
             return super()._snapshot()
-        with totals_lock:
-            frozen = copy.copy(self)
-            frozen._pending = []
-            frozen = copy.deepcopy(frozen)
-            frozen._pending = list(self._pending)
+        frozen = copy.copy(self)
+        pending, frozen._pending = frozen._pending, []
+        frozen = copy.deepcopy(frozen)
+        frozen._pending = pending
         return frozen.state_dict
 
     def reset(self) -> None:

@@ -1,5 +1,6 @@
 """Every metric against what MXNet showed for the same batches, and its form in a compiled step."""
 
+import copy
 import json
 import math
 from pathlib import Path
@@ -305,6 +306,23 @@ def test_one_program_for_equal_metrics(monkeypatch):
 def test_a_loaded_state_takes_the_place_of_pending_updates():
     metric = modkit.metric.Accuracy()
     state = metric.state_dict()
-    metric.absorb(metric.fused()([np.zeros(2, "float32")], [np.eye(2, dtype="float32")]))
+    leave_pending(metric)
     metric.load_state_dict(state)
     assert metric.num_inst == 0
+
+
+@pytest.mark.parametrize("name", ["acc", "mcc"])
+def test_a_shallow_copy_has_totals_of_its_own(name):
+    metric = modkit.metric.create(name)
+    leave_pending(metric)
+    made = copy.copy(metric)
+    leave_pending(made)
+    leave_pending(made)
+    assert made.num_inst == 3 * metric.num_inst
+    made.reset_local()
+    assert metric.get() == metric.get_global()
+
+
+def leave_pending(metric):
+    """Leave an update pending."""
+    metric.absorb(metric.fused()([np.array([0, 1], "float32")], [np.eye(2, dtype="float32")]))
