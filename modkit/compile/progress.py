@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 import threading
@@ -20,7 +21,8 @@ class CompilationProgress:
     """Logs that a program is traced and compiled, where that takes over five seconds.
 
     On a terminal or in a notebook the line goes to ``sys.stderr``; elsewhere to the logger
-    ``modkit``, at level INFO. No thread outlives the block.
+    ``modkit``, at level INFO. No thread outlives the block. Where none can be started, as at the
+    end of Python, nothing is logged.
 
     Args:
         name: name of the program.
@@ -33,7 +35,8 @@ class CompilationProgress:
         self._timer.daemon = True
 
     def __enter__(self) -> Self:
-        with DeferredSignals():  # Python's locks raise RuntimeError when they are interrupted
+        # Python's locks raise RuntimeError when they are interrupted.
+        with DeferredSignals(), contextlib.suppress(RuntimeError):  # there can be no more threads
             self._timer.start()
         return self
 
@@ -44,8 +47,9 @@ class CompilationProgress:
         frames: TracebackType | None,
     ) -> None:
         with DeferredSignals():
-            self._timer.cancel()
-            self._timer.join()
+            if self._timer.ident is not None:
+                self._timer.cancel()
+                self._timer.join()
         if self._said:
             how = "failed after" if error else "took"
             _say(f"modkit: compiling {self._name} {how} {time.monotonic() - self._started:.0f} s")

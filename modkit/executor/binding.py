@@ -113,6 +113,7 @@ def bind(
 
 def simple_bind(
     symbol: Symbol,
+    /,
     ctx: Context,
     grad_req: GradReq | None = "write",
     type_dict: Mapping[str, Any] | None = None,

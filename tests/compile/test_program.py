@@ -628,6 +628,17 @@ def test_a_short_one_is_not(monkeypatch):
     assert screen.getvalue() == "" and threading.active_count() == threads
 
 
+def test_programs_are_compiled_where_no_thread_can_be_started(monkeypatch):
+    """As at the end of Python (from 3.12 on), and at the limit of a container."""
+
+    def start(timer):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Timer, "start", start)
+    program = Program(lambda x: x + 1, ("more",), "more")
+    assert program(jnp.ones(())) == 2
+
+
 def test_where_nobody_looks_it_is_logged(monkeypatch, caplog):
     monkeypatch.setattr(waiting, "PATIENCE_S", 0.02)
     monkeypatch.setattr(sys, "stderr", stream := io.StringIO())

@@ -242,6 +242,14 @@ def test_simple_bind_shares_with_an_executor(names, buffer, batch, expected):
     assert not set(names or ()) & set(buffer or ())
 
 
+@pytest.mark.parametrize("name", ["symbol", "where", "types"])
+def test_an_input_may_have_the_name_of_a_parameter(name):
+    net = mx.sym.Variable(name) * 2
+    executor = net.simple_bind(mx.cpu(), **{name: (2, 3)}).reshape(**{name: (1, 3)})
+    (y,) = executor.forward(**{name: mx.nd.ones((1, 3))})
+    assert y.asnumpy().tolist() == [[2, 2, 2]]
+
+
 def test_simple_bind_shares_a_buffer():
     buffer = {}
 
