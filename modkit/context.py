@@ -27,7 +27,20 @@ class _Innermost:
         Context._stack.__dict__.setdefault("contexts", [])[-1:] = [context]
 
 
-class Context:
+class _WithDefault(type):
+    """The class of `Context`, whose attribute ``default_ctx`` is the present context."""
+
+    @property
+    def default_ctx(cls) -> Context:
+        """The context of the innermost ``with``, else the one assigned, else ``cpu(0)``."""
+        return current_context()
+
+    @default_ctx.setter
+    def default_ctx(cls, context: Context) -> None:
+        Context._default_ctx.value = context
+
+
+class Context(metaclass=_WithDefault):
     """A device that arrays live on; ``with mx.gpu(0):`` makes it the default.
 
     ``cpu(i)`` is the i-th CPU device of JAX; where JAX shows fewer, ``cpu(i)`` shares a device
@@ -45,7 +58,6 @@ class Context:
     devstr2type: ClassVar[dict[str, int]] = {name: code for code, name in devtype2str.items()}
     _stack = threading.local()
     _default_ctx = _Innermost()
-    default_ctx: ClassVar[Context]
 
     __slots__ = ("device_id", "device_typeid")
 
@@ -65,6 +77,11 @@ class Context:
             raise ParameterError(
                 f"Context: device_id: got {device_id!r}, expected a whole number"
             ) from None
+
+    @property
+    def default_ctx(self) -> Context:
+        """The present context, as of the class."""
+        return current_context()
 
     @property
     def device_type(self) -> str:
@@ -133,7 +150,7 @@ class Context:
         self._stack.contexts.pop()
 
 
-Context.default_ctx = Context("cpu", 0)
+_CPU = Context("cpu", 0)
 _on_cpu = {code for code, kind in Context.devtype2str.items() if kind.startswith("cpu")}
 """The kinds of contexts on CPU devices, by their codes."""
 
@@ -196,4 +213,4 @@ def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
 def current_context() -> Context:
     """The context of the innermost ``with``, else ``cpu(0)``."""
     stack = Context._stack.__dict__.get("contexts")
-    return stack[-1] if stack else Context.default_ctx
+    return stack[-1] if stack else _CPU

@@ -24,10 +24,8 @@ def default_context() -> Context:
 
 
 def set_default_context(ctx: Context) -> None:
-    """Set the present context: in a ``with ctx`` block to its end, else for all threads."""
-    Context.default_ctx = ctx
-    if current_context() != ctx:
-        Context._default_ctx.value = ctx
+    """Set the present context of this thread: in a ``with ctx`` block to its end."""
+    Context._default_ctx.value = ctx
 
 
 def default_dtype() -> type:

@@ -218,6 +218,9 @@ def test_the_default_context_of_a_thread_is_assigned():
         other.join()
         with mx.cpu(4):
             seen.append(mx.Context._default_ctx.value)
+            assert mx.Context.default_ctx == mx.cpu(1).default_ctx == mx.cpu(4)
+            mx.Context.default_ctx = mx.cpu(5)
+            assert mx.current_context() == mx.cpu(5)
         seen.append(mx.nd.zeros(1).context)
     finally:
         mx.Context._default_ctx.value = before
