@@ -10,10 +10,10 @@ reference, as ``(pattern of the line, pattern of the difference, reason)``.
 
 Both sides run each line and describe the value of an expression or of the names that it assigns,
 or the error that it raises; later lines run after an error, too. A program is compared up to its
-first difference, or to a block that both sides refuse, as one side may get further in it; ``ENDS``
-of a kind lists errors after which the reference is half changed, as ``(pattern, reason)``. Lines
-that a difference does not need are left out before it is printed. The exit status is 1 if a
-program differs.
+first difference, or to a block that both sides refuse, as one side may get further in it. A kind's
+``ENDS``, ``(pattern of the line, pattern of modkit's error, reason)``, lists refused lines after
+which the reference is half changed. Lines that a difference does not need are left out before it is
+printed. The exit status is 1 if a program differs.
 """
 
 import argparse
@@ -227,16 +227,14 @@ def _plain(mx, value):
 
 def first_difference(lines, mine, theirs, kind):
     """``(line, words)`` of the first line whose values differ; ``(-1, None)`` if none does."""
-    ends = [pattern for pattern, _ in getattr(kind, "ENDS", ())]
+    ends = getattr(kind, "ENDS", ())
     for at, (line, a, b) in enumerate(zip(lines, mine, theirs)):  # noqa: B905 - Python 3.8
         if isinstance(b, tuple) and b[:1] == ("crash",):
             break  # the reference's end of a process is no answer
         what = difference(a, b)
         if what:
             return at, what
-        if _is_error(a) and (
-            line.startswith("with ") or any(re.search(pattern, a[3]) for pattern in ends)
-        ):
+        if _is_error(a) and (line.startswith("with ") or _excuse(ends, line, a[3])):
             break
     return -1, None
 

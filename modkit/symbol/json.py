@@ -80,10 +80,7 @@ def _enclose(left: str, parts: Sequence[str], right: str, depth: int, broken: bo
 
 
 def without_casts(graph: Graph) -> Graph:
-    """The graph without casts of mixed precision, whose readers read the cast's input.
-
-    A cast that is an output stays.
-    """
+    """The graph without casts of mixed precision, but for those that are outputs."""
     shown = {id(head.node) for head in graph.heads}
     casts = {
         id(n): n
