@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from modkit import fork
-from modkit.errors import NameNotFoundError, ParameterError, nearest
+from modkit.errors import NameNotFoundError, NotReadyError, ParameterError, nearest
 from modkit.io.base import (
     DataBatch,
     DataDesc,
@@ -39,6 +39,7 @@ class _Fetch:
         self._call = call
         self._value: Any = None
         self._error: BaseException | None = None
+        self._ended = False
         self._thread = threading.Thread(target=self._run, name="modkit-prefetch", daemon=True)
         _under_way.add(self)
         self._thread.start()
@@ -49,6 +50,7 @@ class _Fetch:
         except BaseException as error:
             self._error = error
         finally:
+            self._ended = True
             _under_way.discard(self)
 
     def wait(self, timeout_s: float | None = None) -> None:
@@ -56,8 +58,17 @@ class _Fetch:
         self._thread.join(timeout_s)
 
     def result(self) -> Any:
-        """The result of the call; ``None`` if an iterator was exhausted."""
+        """The result of the call; ``None`` if an iterator was exhausted.
+
+        Raises:
+            NotReadyError: a fork has lost the thread.
+        """
         self.wait()
+        if not self._ended:
+            raise NotReadyError(
+                "PrefetchingIter: this process was forked while a thread read the next batch, "
+                "which is lost; call reset() after a fork"
+            )
         if isinstance(self._error, StopIteration):
             return None
         if self._error is not None:

@@ -217,7 +217,8 @@ def _csv_fault(error: Exception) -> str:
 class LibSVMIter(_TableIter):
     """Batches from a LibSVM file: a line is a label and the elements that are not zero.
 
-    Indices begin at 0. Data are csr arrays, labels are dense.
+    Indices begin at 0. Data are csr arrays, labels are dense. A ``#`` begins a comment, and
+    ``qid:`` after a label is passed over.
 
     Differs: labels from a file of their own are dense too, and a part has those of its samples;
     MXNet cuts both files by bytes, each for itself. An index beyond the shape is an error;
@@ -289,7 +290,7 @@ def _lines_of_part(path: str, parts: int, index: int) -> slice:
         content = file.read_bytes()
         begin = offset
         for line in content.splitlines(keepends=True):
-            if line.strip():
+            if line.partition(b"#")[0].strip():
                 keys.append(offset - (offset > begin))
             offset += len(line)
     step = math.ceil(offset / parts)
@@ -325,9 +326,12 @@ def _libsvm_table(path: str, width: int) -> tuple[CSRNDArray, np.ndarray]:
     labels, starts, places, values = [], [0], [], []
     for file in files_at(path):
         for number, line in text_lines(file):
-            if not line.strip():
+            words = line.partition("#")[0].split()
+            if not words:
                 continue
-            where, words = f"{file}: line {number}", line.split()
+            where = f"{file}: line {number}"
+            if words[1:] and words[1].startswith("qid:"):  # the query of a ranking
+                del words[1]
             try:
                 label, *_ = map(float, words[0].split(":", 1))  # a weight may follow it
                 labels.append(label)

@@ -192,6 +192,17 @@ def test_libsvm_lines_that_do_not_fit(tmp_path, content, says):
         mx.io.LibSVMIter(data_libsvm=path, data_shape=(3,), batch_size=1)
 
 
+def test_libsvm_comments_and_queries_are_passed_over_as_in_mxnet(tmp_path):
+    path = text(tmp_path, "x.t", "# head\n1 qid:7 0:1#x\n\n #\n2#\n3:0.5 qid:8 1:4 # 2:9\n")
+    made = [
+        mx.io.LibSVMIter(path, (3,), batch_size=1, num_parts=n, part_index=n - 1) for n in (1, 2)
+    ]
+    data = [[b.data[0].asnumpy()[0].tolist() for b in it] for it in made]
+    assert data == [[[1, 0, 0], [0, 0, 0], [0, 4, 0]], [[0, 4, 0]]]
+    made[0].reset()
+    assert [b.label[0].asscalar() for b in made[0]] == [1, 2, 3]
+
+
 def test_a_line_of_libsvm_data_has_one_label(tmp_path):
     path = text(tmp_path, "x.t", "1 0:1\n")
     with pytest.raises(MXNetError, match=r"label_shape: got \(2,\) without label_libsvm"):

@@ -9,6 +9,7 @@ import modkit as mx
 from modkit.errors import NotReadyError, ParameterError
 from modkit.io import DataBatch, DataDesc, DataIter, NDArrayIter, PrefetchingIter, ResizeIter
 from tests.fresh import answer
+from tests.io.forks import forking, in_child
 from tests.step.test_interrupts import interrupted
 from tests.threads import wait_until_calling
 from tools import attack_exits
@@ -211,6 +212,23 @@ def test_an_interrupt_takes_no_more_than_the_batch_that_was_being_returned(make,
             break
     else:
         pytest.fail("the instants have no end")
+
+
+@forking
+def test_a_batch_whose_thread_a_fork_has_lost_is_an_error_until_reset():
+    """An epoch would end early."""
+    may_read = threading.Event()
+
+    class Waiting(Failing):
+        def next(self):
+            may_read.wait()
+            return super().next()
+
+    it = PrefetchingIter(Waiting(None))
+    assert in_child(it.next) == "NotReadyError"
+    assert in_child(lambda: (may_read.set(), it.reset(), values(it))[2]) == "[[1.0], [2.0], [3.0]]"
+    may_read.set()
+    assert values(it) == [[1], [2], [3]]
 
 
 def test_an_epoch_that_threads_share_ends():

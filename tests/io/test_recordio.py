@@ -3,11 +3,9 @@
 import concurrent.futures
 import gc
 import io
-import multiprocessing
 import os
 import pickle
 import select
-import signal
 import struct
 import threading
 import time
@@ -24,6 +22,7 @@ from modkit.files import MissingFileError
 from modkit.io import recordio
 from modkit.io.image_decoding import decode_image
 from modkit.io.recordio import IRHeader, MXIndexedRecordIO, MXRecordIO
+from tests.io.forks import forking, in_child
 from tests.io.records import HEADERS, MAGIC, RECORDS
 
 FILES = Path(__file__).parents[1] / "reference" / "files"
@@ -145,45 +144,19 @@ def test_a_pickled_reader_begins_again_and_a_writer_is_not_pickled(tmp_path):
         pickle.dumps(MXRecordIO(tmp_path / "x", "w"))
 
 
-def _in_child(work):
-    """What ``work`` returned in a forked process, or the name of the error it raised."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        signal.alarm(20)
-        try:
-            answer = repr(work())
-        except Exception as error:
-            answer = type(error).__name__
-        os.write(writer, answer.encode())
-        os._exit(0)
-    os.close(writer)
-    os.waitpid(child, 0)
-    with os.fdopen(reader) as file:
-        return file.read()
-
-
-def forking(test):
-    """Mark a test that forks, while threads run."""
-    has = "fork" in multiprocessing.get_all_start_methods()
-    test = pytest.mark.skipif(not has, reason="needs fork")(test)
-    test = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")(test)
-    return pytest.mark.filterwarnings("ignore:.*fork.*:RuntimeWarning")(test)
-
-
 @forking
 def test_after_a_fork(tmp_path):
     plain = MXRecordIO(FILES / "plain.rec", "r")
     plain.read()
-    assert _in_child(plain.read) == "NotReadyError"
-    assert _in_child(lambda: (plain.reset(), plain.read())[1]) == repr(RECORDS[0])
+    assert in_child(plain.read) == "NotReadyError"
+    assert in_child(lambda: (plain.reset(), plain.read())[1]) == repr(RECORDS[0])
     assert plain.read() == RECORDS[1]
     indexed = MXIndexedRecordIO(FILES / "indexed.idx", FILES / "indexed.rec", "r")
-    assert _in_child(lambda: recordio.unpack(indexed.read_idx(3))[1]) == repr(b"abc")
+    assert in_child(lambda: recordio.unpack(indexed.read_idx(3))[1]) == repr(b"abc")
     writer = MXIndexedRecordIO(tmp_path / "i", tmp_path / "x", "w")
     writer.write_idx(1, b"one")
-    assert _in_child(lambda: writer.write(b"two")) == "NotReadyError"
-    assert _in_child(writer.close) == "None"  # there is nothing in a buffer that it would write too
+    assert in_child(lambda: writer.write(b"two")) == "NotReadyError"
+    assert in_child(writer.close) == "None"  # there is nothing in a buffer that it would write too
     writer.write_idx(2, b"two")
     writer.close()
     assert read(tmp_path / "x") == [b"one", b"two"]
@@ -203,7 +176,7 @@ def test_a_child_does_not_write_what_is_in_a_buffer(tmp_path, leave):
         writer = None
         gc.collect()
 
-    assert _in_child(end) == "None"
+    assert in_child(end) == "None"
     writer.close()
     assert read(tmp_path / "x") == [b"one"]
     assert (tmp_path / "i").read_text() == "1\t0\n"
@@ -220,7 +193,7 @@ def test_a_child_does_not_wait_for_a_thread_that_writes(tmp_path):
     thread.start()
     while not select.select([reader], [], [], 0)[0]:
         time.sleep(0)
-    assert _in_child(writer.close) == "None"
+    assert in_child(writer.close) == "None"
     os.set_blocking(reader, True)
     left = (1 << 20) + 8
     while left:
