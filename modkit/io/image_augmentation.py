@@ -154,27 +154,27 @@ class ImageAugmentation:
         return as_dtype(resized(image, height, width, interp), image.dtype)
 
     def coloured(self, image: np.ndarray, draws: np.random.Generator) -> np.ndarray:
-        """The image (H, W, C) with other colours; in float32 where they change."""
+        """The image (H, W, C) with other colours: after each change whole numbers in 0 to 255."""
         if image.shape[2] == 3 and any(self._hsl):
             change = [int(draws.uniform(-limit, limit)) for limit in self._hsl]
             image = as_dtype(hsl_shifted(image, *change), image.dtype)
-        if self._colours:
-            image = self._jittered(image.astype(np.float32), draws)
-        return image
+        return self._jittered(image, draws) if self._colours else image
 
     def _jittered(self, image: np.ndarray, draws: np.random.Generator) -> np.ndarray:
-        given = self._given
+        given, kind = self._given, image.dtype
         for name in draws.permutation(["brightness", "contrast", "saturation"]):
             if not given[name]:
                 continue
             factor = np.float32(1 + draws.uniform(-given[name], given[name]))
-            image = image * factor
+            made = image * factor
             if name != "brightness" and image.shape[2] == 3:
-                grey = (image * _LUMINANCE).sum(2, keepdims=True) / factor
-                image = image + (1 - factor) * (grey.mean() if name == "contrast" else grey)
+                grey = (image * _LUMINANCE).sum(2, keepdims=True)
+                made += (1 - factor) * (grey.mean() if name == "contrast" else grey)
+            image = as_dtype(made, kind)
         if given["pca_noise"] > 0 and image.shape[2] == 3:
             alpha = draws.normal(0, given["pca_noise"], 3)
-            image = image + (EIGENVECTORS * alpha @ EIGENVALUES).astype(np.float32)
+            noise = (EIGENVECTORS * alpha @ EIGENVALUES).astype(np.float32)
+            image = as_dtype(image + noise, kind)
         return image
 
     def exposure(self, draws: np.random.Generator) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from modkit.constructors import check_arguments
-from modkit.errors import FileFormatError, NotSupportedError, ShapeError
+from modkit.errors import FileFormatError, NotSupportedError, ParameterError, ShapeError
 from modkit.io import image_augmentation, image_record_base, resample
 from modkit.io.image_augmentation import ImageAugmentation
 from modkit.io.image_decoding import check_scaled
@@ -55,6 +55,7 @@ class Preprocessing:
     std: tuple[float, ...]
     scale: float
     mean_img: np.ndarray | None
+    dtype: np.dtype
     augmentation: ImageAugmentation
 
     def __call__(self, image: np.ndarray, draws: np.ndarray, seed: int | None) -> np.ndarray:
@@ -91,21 +92,22 @@ class Preprocessing:
         return self._scaled(image, contrast, light)
 
     def _scaled(self, image: np.ndarray, contrast: float, light: float) -> np.ndarray:
-        """``(contrast x + light - mean) * scale / std`` with channels first."""
+        """``(contrast x + light - mean) * (scale / std)`` with channels first, as of ``dtype``."""
         image = image.transpose(2, 0, 1)
-        plain = (self.scale, contrast, light) == (1, 1, 0) and set(self.std) == {1.0}
-        if plain and not any(self.mean) and image.dtype == np.uint8 and self.mean_img is None:
+        if self.dtype == np.uint8:
             return image
+        column = len(image), 1, 1
+        mean = np.array(self.mean[: len(image)], np.float32).reshape(column)
+        mean = mean if self.mean_img is None else self.mean_img
+        std = np.array(self.std[: len(image)], np.float32).reshape(column)
         planes = np.array(image, np.float32, order="C")  # whose rows NumPy changes faster
-        column = len(planes), 1, 1
-        mean, std = (
-            np.array(v[: len(planes)], np.float32).reshape(column) for v in (self.mean, self.std)
-        )
-        planes *= np.float32(contrast)
-        planes += np.float32(light)
-        planes -= mean if self.mean_img is None else self.mean_img
-        planes *= np.float32(self.scale)
-        planes /= std
+        if self.dtype == np.int8:
+            return resample.as_dtype(planes - np.trunc(mean + np.copysign(0.5, mean)), np.int8)
+        if (contrast, light) != (1, 0):
+            planes *= np.float32(contrast)
+            planes += np.float32(light)
+        planes -= mean
+        planes *= np.float32(self.scale) / std
         return planes
 
 
@@ -157,7 +159,7 @@ class ImageRecordIter(ImageRecordBase):
     """Batches of images and labels from a RecordIO file, cropped to one size and scaled.
 
     An image that is smaller than ``data_shape`` is enlarged to its height, then to its width.
-    A pixel becomes ``(contrast * pixel + light - mean) * scale / std``.
+    A pixel becomes ``(contrast * pixel + light - mean) * (scale / std)`` in float32.
     Differs: the random stream is not MXNet's, and ``shuffle`` draws from the whole file. Without
     ``round_batch`` an incomplete last batch states its padding; MXNet 1.9.1 states none, and
     leaves what an earlier batch, or nothing, wrote there.
@@ -186,7 +188,8 @@ class ImageRecordIter(ImageRecordBase):
         mean_r, mean_g, mean_b: means of red (or grey), green and blue (0).
         std_r, std_g, std_b: their standard deviations (1).
         scale: factor (1).
-        dtype: ``"float32"``, or ``"uint8"`` for pixels as they are, or ``"int8"``.
+        dtype: ``"float32"``, or ``"uint8"`` for pixels as they are, or ``"int8"`` for
+            ``pixel - mean`` with a rounded mean, clipped to -128 to 127.
         preprocess_threads: number of images decoded at a time (4).
         path_imglist: a list file, whose labels are taken instead of the records', by their id.
         mean_img: a file of arrays with ``mean_img``, (channels, height, width), which is
@@ -233,6 +236,7 @@ class ImageRecordIter(ImageRecordBase):
             mean=tuple(given[f"mean_{c}"] for c in "rgb"),
             std=tuple(given[f"std_{c}"] for c in "rgb"),
             mean_img=_mean_image(given["mean_img"], shape),
+            dtype=np.dtype(given["dtype"] or "float32"),
             augmentation=ImageAugmentation(
                 {n: given[n] for n in image_augmentation.OPTIONS}, given["rand_crop"]
             ),
@@ -240,7 +244,7 @@ class ImageRecordIter(ImageRecordBase):
         )
         self._labels = labels_of(given["path_imglist"])
         self._draws_more = self._preprocessing.augmentation.any
-        self._dtype = np.dtype(given["dtype"] or "float32")
+        self._dtype = self._preprocessing.dtype
         self._label_width = given["label_width"]
         label_shape = () if self._label_width == 1 else (self._label_width,)
         self._describe(shape, label_shape, self._dtype.type, np.float32)
@@ -308,4 +312,8 @@ def _read_options(given: dict[str, Any]) -> dict[str, Any]:
             f"ImageRecordIter: aug_seq: got {given['aug_seq']!r}, expected 'aug_default', the only "
             "sequence there is; mx.image.ImageIter takes augmenters of your own"
         )
-    return read_options("ImageRecordIter", given, _OPTIONS, _INERT)
+    options = read_options("ImageRecordIter", given, _OPTIONS, _INERT)
+    for name in ("std_r", "std_g", "std_b"):
+        if not options[name]:
+            raise ParameterError(f"ImageRecordIter: {name}: got 0, expected a divisor of pixels")
+    return options

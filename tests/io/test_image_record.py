@@ -245,6 +245,47 @@ def test_random_changes_come_from_the_seed(make, options):
     assert (changed > 0).sum() >= 5  # each image has numbers of its own
 
 
+@pytest.mark.parametrize("name", ["brightness", "contrast", "saturation", "pca_noise"])
+@pytest.mark.parametrize("dtype", ["float32", "uint8", "int8"])
+def test_changed_colours_are_whole_numbers_from_0_to_255(make, name, dtype):
+    """As MXNet's are: a bright pixel does not become a dark one."""
+    options = {name: 0.9, "dtype": dtype, "batch_size": 7}
+    seen = next(make(**options)).data[0].asnumpy().transpose(0, 2, 3, 1)
+    assert (seen == np.rint(seen)).all()
+    assert seen.min() >= 0
+    assert seen.max() == {"float32": 255, "uint8": 255, "int8": 127}[dtype]
+    if name == "brightness":  # all pixels become brighter, or darker
+        change = seen.astype(int) - IMAGES.clip(0, 127 if dtype == "int8" else 255)
+        assert all((each >= 0).all() or (each <= 0).all() for each in change)
+
+
+NORMAL = {
+    "mean_r": 123.68, "mean_g": 116.5, "mean_b": -0.4,
+    "std_r": 58.393, "std_g": 3.0, "std_b": 57.375, "scale": 1 / 255,
+}  # fmt: skip
+"""Means, deviations and a factor, of which MXNet makes the numbers below."""
+
+
+def test_the_bits_of_normalised_pixels_are_those_of_mxnet(make):
+    mean, std = (np.float32([NORMAL[f"{n}_{c}"] for c in "rgb"]) for n in ("mean", "std"))
+    expected = (IMAGES[:3].astype(np.float32) - mean) * (np.float32(1 / 255) / std)
+    seen = next(make(**NORMAL)).data[0].asnumpy()
+    np.testing.assert_array_equal(seen, expected.transpose(0, 3, 1, 2))
+
+
+def test_bytes_take_no_deviation_and_signed_ones_a_whole_mean(make):
+    seen = {n: next(make(dtype=n, **NORMAL)).data[0].asnumpy() for n in ("uint8", "int8")}
+    first = IMAGES[:3].transpose(0, 3, 1, 2)
+    np.testing.assert_array_equal(seen["uint8"], first)
+    mean = np.array([124, 117, 0]).reshape(3, 1, 1)
+    np.testing.assert_array_equal(seen["int8"], (first.astype(int) - mean).clip(-128, 127))
+
+
+def test_a_deviation_of_zero_is_refused(make):
+    with pytest.raises(ParameterError, match="std_g: got 0"):
+        make(std_g=0.0)
+
+
 def test_parameters_at_their_defaults_change_nothing(make):
     neutral = {name: default for name, (_, default) in image_augmentation.OPTIONS.items()}
     threads = {"aug_seq": "aug_default", "device_id": 0, "shuffle_chunk_size": 0}
