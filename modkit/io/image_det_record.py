@@ -52,7 +52,7 @@ class ImageDetRecordIter(ImageRecordBase):
     box (class, left, top, right, bottom, ...) with coordinates in [0, 1]. In a batch it is
     ``[channels, height, width, length, label, padding]``: the first three are the size of the
     image without borders, and boxes of no width or height are left out.
-    A pixel becomes ``(pixel - mean) * scale / std``.
+    A pixel becomes ``(pixel - mean) / std * scale`` in float32.
 
     Args:
         path_imgrec: path of the records.
@@ -171,13 +171,14 @@ class ImageDetRecordIter(ImageRecordBase):
         if draws[2] < self._given["rand_mirror_prob"]:
             image = image[:, ::-1]
             boxes[:, [1, 3]] = 1 - boxes[:, [3, 1]]
-        canvas = np.zeros((*self._shape[1:], channels), np.float32)
-        canvas[:height, :width] = image
+        planes = np.zeros((channels, *self._shape[1:]), np.float32)
+        planes[:, :height, :width] = image.transpose(2, 0, 1)
         label = np.full(self._label_size, self._given["label_pad_value"], np.float32)
         made = np.concatenate([head, boxes.ravel()])
         label[:_HEAD] = channels, height, width, len(made)
         label[_HEAD : _HEAD + len(made)] = made
-        return self._scaled(canvas).transpose(2, 0, 1), label
+        self._scale(planes)
+        return planes, label
 
     def _interp(self, image: np.ndarray, height: int, width: int) -> int:
         return resample.chosen_interp(self._given["inter_method"], image.shape[:2], (height, width))
@@ -202,11 +203,12 @@ class ImageDetRecordIter(ImageRecordBase):
         made = resample.resized(image, height, width, self._interp(image, height, width))
         return resample.as_dtype(made, np.uint8)
 
-    def _scaled(self, image: np.ndarray) -> np.ndarray:
-        channels = "rgb"[: image.shape[2]]
-        mean = np.array([self._given[f"mean_{c}"] for c in channels], np.float32)
-        std = np.array([self._given[f"std_{c}"] or 1 for c in channels], np.float32)
-        return (image - mean) * np.float32(self._given["scale"]) / std
+    def _scale(self, planes: np.ndarray) -> None:
+        """Make ``(pixel - mean) / std * scale`` of pixels, (C, H, W), in place."""
+        for plane, c in zip(planes, "rgb", strict=False):
+            plane -= np.float32(self._given[f"mean_{c}"])
+            plane /= np.float32(self._given[f"std_{c}"] or 1)
+        planes *= np.float32(self._given["scale"])
 
 
 def _read_options(given: Mapping[str, Any]) -> dict[str, Any]:

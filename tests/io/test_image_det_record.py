@@ -54,6 +54,15 @@ def first(it):
     return batch.data[0].asnumpy(), batch.label[0].asnumpy()
 
 
+def test_the_bits_of_normalised_pixels_are_those_of_mxnet(make):
+    """Divided first, unlike those of `ImageRecordIter`."""
+    pixels = first(make())[0]
+    seen = first(make(mean_r=123.68, mean_b=0.4, std_r=58.393, std_g=3.0, scale=1 / 255))[0]
+    mean, std = np.float32([123.68, 0, 0.4]), np.float32([58.393, 3, 1])
+    expected = (pixels - mean[:, None, None]) / std[:, None, None] * np.float32(1 / 255)
+    np.testing.assert_array_equal(seen, expected)
+
+
 def test_batches_in_order(make):
     it = make()
     assert it.provide_data == [("data", (2, 3, 24, 32))]
