@@ -134,6 +134,15 @@ class MXDataIter(DataIter):
             finally:
                 self._passing_over = False
 
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the epoch, which a copy begins anew and reads up to the same batch."""
+        with self._turn:
+            return {**self.__dict__, "_rows": None, "_present": None, "_begin": self.state_dict()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.load_state_dict(self._begin)
+
     def reset(self) -> None:
         """Begin the next epoch."""
         with self._turn:

@@ -54,6 +54,13 @@ class Shuffler:
         self._seed = int(seed) & 0xFFFFFFFF
         self.move_to(0)
 
+    def __getstate__(self) -> tuple[int, int]:
+        return self._seed, self.drawn
+
+    def __setstate__(self, state: tuple[int, int]) -> None:
+        self._seed, drawn = state
+        self.move_to(drawn)
+
     def move_to(self, drawn: int) -> None:
         """Go to the position after ``drawn`` words."""
         self.drawn = drawn

@@ -33,7 +33,12 @@ def pack(header: Any, s: bytes) -> bytes:
         labels = b""
         header = header._replace(flag=0)
     else:
-        values = np.asarray(header.label, dtype=np.float32)
+        try:
+            values = np.asarray(header.label, dtype=np.float32)
+        except (TypeError, ValueError) as error:
+            raise ParameterError(
+                f"pack: label: got {header.label!r}, expected a number or an array: {error}"
+            ) from error
         labels = values.tobytes()
         header = header._replace(flag=values.size, label=0)
     if not isinstance(s, bytes | bytearray | memoryview):
@@ -49,7 +54,11 @@ def unpack(s: bytes) -> tuple[IRHeader, bytes]:
 
     Raises:
         FileFormatError: the record is too short for its header.
+        ParameterError: it is no record.
     """
+    if not isinstance(s, bytes | bytearray | memoryview):
+        end = "; read() returns None at the end of a file" if s is None else ""
+        raise ParameterError(f"unpack: got {type(s).__name__}, expected bytes{end}")
     if len(s) < HEADER.size:
         raise FileFormatError(f"unpack: got {len(s)} bytes, expected at least {HEADER.size}")
     header = IRHeader(*HEADER.unpack_from(s))

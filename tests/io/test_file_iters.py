@@ -311,10 +311,26 @@ def test_threads_share_an_iterator(tmp_path):
         sys.setswitchinterval(before)
 
 
-def test_copies_of_an_iterator_read_on_their_own(tmp_path):
-    made = csv(tmp_path, "1,2\n3,4\n")
-    for other in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
-        assert [b.data[0].asnumpy().tolist() for b in other] == [[[1, 2]], [[3, 4]]]
+@pytest.mark.parametrize("read", [0, 1, 3])
+def test_copies_of_an_iterator_go_on_where_it_is(tmp_path, read):
+    made = csv(tmp_path, "".join(f"{n},{n}\n" for n in range(5)), batch_size=2)
+    for _ in range(read):
+        next(made, None)
+    others = copy.deepcopy(made), pickle.loads(pickle.dumps(made))
+    left = [[b.data[0].asnumpy().tolist() for b in it] for it in (made, *others)]
+    assert left[1] == left[2] == left[0]
+    assert len(left[0]) == 3 - read
+    made.reset()
+    for other in others:
+        other.reset()
+        assert next(other).data[0].asnumpy().tolist() == [[1, 1], [2, 2]]
+    assert next(made).data[0].asnumpy().tolist() == [[1, 1], [2, 2]]
+
+
+def test_a_copy_of_a_shuffler_goes_on():
+    made = Shuffler(3)
+    made.shuffled(range(9))
+    assert copy.deepcopy(made).shuffled(range(9)) == made.shuffled(range(9))
 
 
 def test_a_batch_that_fits_into_no_memory(tmp_path):
