@@ -12,7 +12,10 @@ from modkit.errors import NotSupportedError
 _locks: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
-class _Lock(type(threading.RLock())):  # pyright: ignore[reportGeneralTypeIssues] - not final in C
+_RLock: Any = type(threading.RLock())
+
+
+class _Lock(_RLock):
     """A re-entrant lock; copies and pickles of what has it get one of their own."""
 
     __slots__ = ()

@@ -444,7 +444,7 @@ class MXIndexedRecordIO(MXRecordIO):
             same = self._parsed(line) == (key, 0) and not (isinstance(idx, Real) and key != idx)
             same = same and bool(line.encode()) and not {"\r", "\n"} & {*line}
         except (ValueError, TypeError):
-            same = False
+            key, same = None, False
         if not same:
             raise ParameterError(
                 f"{self.idx_path}: write_idx: got the key {typed(idx)}, expected one of type "

@@ -319,7 +319,7 @@ def test_headers_that_do_not_fit():
         recordio.pack(IRHeader(0, 1, 1, 0), "text")
     with pytest.raises(ParameterError, match="pack: label: got 'cat', expected a number"):
         recordio.pack(IRHeader(0, "cat", 1, 0), b"")
-    with pytest.raises(ParameterError, match="got NoneType, expected bytes; read.. returns None"):
+    with pytest.raises(ParameterError, match=r"got NoneType, expected bytes; read\(\) returns"):
         recordio.unpack(None)
 
 
