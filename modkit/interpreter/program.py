@@ -19,6 +19,7 @@ import numpy as np
 from modkit.interpreter import array_primitives, bits, matrices, windows
 from modkit.interpreter.ahead import FEWEST_KEYS, MOST, Ahead, by_row
 from modkit.interpreter.array_primitives import Array, Run
+from modkit.interpreter.costs import MANY_STEPS, compilation_s
 from modkit.interpreter.elementwise import (
     COSTLY,
     ELEMENTWISE,
@@ -50,11 +51,8 @@ _IN_CACHE = 1 << 16
 long."""
 _MOST_KEPT = 1 << 12
 """Largest number of elements of a constant result, which is computed once."""
-_MANY_STEPS = 400
 _MATRIX = 1e4
 """Number of elements that are added in the time of a call of LAPACK."""
-_DRAW_S = 0.2
-"""The time in which XLA compiles the cipher of a random number."""
 _TURNS = 4
 """Number of steps that a loop with random numbers is taken to make."""
 
@@ -100,7 +98,7 @@ class NumPyProgram:
         self._steps, self._constants, self._outputs = tuple(steps), tuple(constants), outputs
         self.cost_s, self.any_shape = cost_s, any_shape
         self.steps = all_steps
-        self.compilation_s = 0.03 + 0.002 * all_steps + _DRAW_S * draws
+        self.compilation_s = compilation_s(all_steps, draws)
 
     def __call__(self, *arrays: Array) -> list[Array]:
         """The results; they may share memory with the arguments."""
@@ -217,7 +215,7 @@ class _Builder:
             else:
                 outs = self.equation(equation, ins)
             place.update(zip(equation.outvars, outs, strict=True))
-            if len(self.steps) > _MANY_STEPS:
+            if len(self.steps) > MANY_STEPS:
                 raise NotImplementedError("many steps")
         return [at(each) for each in jaxpr.outvars]
 

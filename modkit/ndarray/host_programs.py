@@ -16,13 +16,11 @@ import numpy as np
 
 from modkit.compile.program import BY_JIT
 from modkit.fork import process
+from modkit.interpreter.costs import MOST_NODES, TREE_CALL_S
 from modkit.interpreter.tracing import jaxpr_for_numpy
 from modkit.ndarray.invoke import Call, host_form, types_of
 
 _by_jit = operator.attrgetter(*BY_JIT)
-
-_MOST_NODES = 48
-"""Larger graphs are not traced for NumPy: the disk cache may hold their programs, untraced."""
 
 
 def may_run(lowered: Any, placement: Any, cells: Iterable[Any]) -> bool:
@@ -31,7 +29,7 @@ def may_run(lowered: Any, placement: Any, cells: Iterable[Any]) -> bool:
         placement.contexts[0]._is_cpu
         and not placement.model_parallel
         and not lowered.on_host
-        and len(lowered.steps) <= _MOST_NODES
+        and len(lowered.steps) <= MOST_NODES
         and all(cell.may_lie_on_host for cell in cells)
     )
 
@@ -47,7 +45,7 @@ class _Flat:
     """A program as a function of the leaves of its arguments, for one structure of them."""
 
     elementwise = False
-    call_s = 60e-6  # of trees of arrays, some on the host
+    call_s = TREE_CALL_S
 
     def __init__(self, program: Callable[..., Any], layout: Any):
         self._program, self._layout = program, layout

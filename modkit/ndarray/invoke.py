@@ -22,6 +22,7 @@ from modkit.engine import raises_at_calls
 from modkit.errors import ModkitError, ParameterError, ShapeError
 from modkit.fork import process
 from modkit.interpreter import NumPyProgram, program_of
+from modkit.interpreter.costs import CALL_S, calls_of_program
 from modkit.interpreter.tracing import jaxpr_for_numpy
 from modkit.ndarray.storage import Refusal, Refused, needs_x64, x64_scope
 from modkit.ops import dtype_inference, shape_inference
@@ -84,10 +85,6 @@ class Operator(Eager):
         return jaxpr_for_numpy(self.plain, list(avals), key_data, numbers)
 
 
-CALL_S = 40e-6
-"""The time of a call of a compiled operator."""
-
-
 class Traceable(Protocol):
     """A function of arrays, key data and traced parameters that NumPy may run.
 
@@ -122,8 +119,8 @@ class OnHost:
         self._layout = jax.tree.structure(shapes)
         self.most = 0.0
         if self._program is not None:
-            cost_s = self._program.cost_s
-            self.most = math.inf if cost_s <= fn.call_s else self._program.compilation_s // cost_s
+            cost_s, compiling_s = self._program.cost_s, self._program.compilation_s
+            self.most = calls_of_program(cost_s, compiling_s, fn.call_s)
         if not self.most:
             self._program = None
 

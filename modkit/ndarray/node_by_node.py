@@ -18,18 +18,12 @@ import numpy as np
 from modkit.compile.executables import Eager
 from modkit.fork import process
 from modkit.interpreter import NumPyProgram, program_of, quietly
+from modkit.interpreter.costs import NODE_S, calls_of_tape, compilation_s
 from modkit.interpreter.reverse import rules_are_known
 from modkit.interpreter.shared import derivative_of
 from modkit.ndarray.invoke import Call, Operator, Types, flat_numbers, owned, types_of
 from modkit.ndarray.storage import needs_x64, x64_scope
 from modkit.ops.elementwise.arithmetic import is_whole
-
-_NODE_S = 10e-6
-"""The time of a node besides NumPy's."""
-_NEW = 64
-"""Most calls of a structure that are run so: by then tracing it as one program would have paid."""
-_MOST_STEPS = 400
-"""Structures of more steps are no program of NumPy's, so they wait until compiling them pays."""
 
 
 class Derivative:
@@ -126,11 +120,6 @@ def _run_forward(
     kept.append(needed)
 
 
-def _compilation_s(steps: int) -> float:
-    """The time in which XLA compiles a program of so many steps."""
-    return 0.03 + 0.002 * steps
-
-
 class Steps:
     """A structure on arguments of certain shapes and types, node by node.
 
@@ -218,9 +207,9 @@ class Steps:
             if derivative.programs is None:
                 return None
             for program in derivative.programs:
-                cost_s += program.cost_s + _NODE_S
+                cost_s += program.cost_s + NODE_S
                 steps += program.steps
-            if cost_s > _compilation_s(steps):  # large work, which is compiled at once
+            if cost_s > compilation_s(steps):  # large work, which is compiled at once
                 return None
             found.append(derivative)
             _run_forward(derivative, inputs, call, outputs, kept)
@@ -229,8 +218,7 @@ class Steps:
         ):
             return None
         self._derivatives = found
-        pays = _compilation_s(steps) // cost_s if cost_s else _NEW
-        self.left = pays if steps > _MOST_STEPS else min(pays, _NEW)
+        self.left = calls_of_tape(cost_s, steps)
         return outputs, kept
 
     def _forward(self, arguments: Sequence[Any], calls: Sequence[Call]) -> Forward:

@@ -14,9 +14,10 @@ import numpy as np
 
 from modkit import profiler
 from modkit.compile.executables import Eager
+from modkit.interpreter.costs import CALL_S
 from modkit.interpreter.reverse import vjp
 from modkit.interpreter.tracing import jaxpr_for_numpy
-from modkit.ndarray.invoke import CALL_S, Call, Operator, host_form, types_of
+from modkit.ndarray.invoke import Call, Operator, host_form, types_of
 from modkit.ndarray.node_by_node import steps_of
 from modkit.ndarray.storage import needs_x64, x64_scope
 from modkit.ndarray.tape import Host, Leaf, TapeNode, Use, order_of

@@ -11,14 +11,12 @@ import numpy as np
 
 from modkit import stream
 from modkit.compile.program import Program
+from modkit.interpreter.costs import MOST_UPDATED
 from modkit.ndarray import NDArray
 from modkit.ndarray.host_programs import run_on_host
 from modkit.ndarray.invoke import Types, types_of
 from modkit.ndarray.storage import needs_x64, placed_on, x64_scope
 from modkit.ndarray.tape import modes
-
-_MOST_ON_HOST = 2
-"""Longer lists of parameters take NumPy longer than a compiled call: they are not traced for it."""
 
 
 @functools.lru_cache(maxsize=1024)
@@ -76,7 +74,7 @@ def update_arrays(
     leaves, layout = jax.tree.flatten(list(states))
     arrays, count = [*weights, *leaves], len(weights)
     call, made = _Call(tree, types_of([w._cell.aval for w in weights]), hyper), None
-    if count <= _MOST_ON_HOST and all(a._cell.is_on_host for a in arrays):
+    if count <= MOST_UPDATED and all(a._cell.is_on_host for a in arrays):
         values = [a._cell.host() for a in arrays]
         given = [g._cell.host() for g in grads]
         made = call.on_host(values[:count], given, layout.unflatten(values[count:]))
