@@ -19,7 +19,8 @@ __dir__ = dir_of(__name__)
 
 
 def _call(name: str, tensors: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-    if not tensors and keywords.get("shape") == () and not is_np_shape():
+    shape = keywords.get("shape")
+    if not tensors and isinstance(shape, tuple) and not shape and not is_np_shape():
         raise ShapeError(
             f"{name}: got no shape, expected one such as shape=(2, 3); `with mx.np_shape():` "
             "allows ()"

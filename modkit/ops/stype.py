@@ -32,7 +32,7 @@ def if_csr(stypes: Sequence[str], _attrs: Attrs) -> str:
     return CSR if stypes[0] == CSR else DENSE
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Storage:
     """The storage types of an operator.
 

@@ -249,6 +249,7 @@ def test_an_operator_without_parameters_leaves_unknown_ones_out():
         (lambda x, n: x.clip(0, n), "clip: a_max: got NDArray, expected float"),
         (lambda x, n: mx.nd.sum(x, axis=n), "sum: axis: got NDArray, expected a tuple of int"),
         (lambda x, n: mx.nd.concat(x, x, dim=n), "Concat: dim: got NDArray, expected int"),
+        (lambda x, n: mx.nd.random.uniform(0, 1, n), "_random_uniform: shape: got NDArray"),
         (
             lambda x, n: mx.sym.clip(mx.sym.Variable("x"), mx.sym.Variable("low"), 5),
             "clip: a_min: got Symbol, expected float",

@@ -28,7 +28,7 @@ from modkit.ops.stype import ALIKE, ALIKE_BACK, CSR, DENSE, KEPT_BACK, PLAIN, St
 Function = Callable[[Any, Any], Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pair:
     """A function of two operands, and its operators.
 

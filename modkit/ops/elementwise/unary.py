@@ -130,16 +130,13 @@ _MATH: list[_Row] = [
     ("erf", jax.lax.erf, "the error function", "float32", PLAIN),
     ("erfinv", jax.lax.erf_inv, "the inverse of the error function", "float32", PLAIN),
     (
-        "gammaln",
-        special.gammaln,
-        "the logarithm of the gamma function's magnitude",
-        "float32",
+        "gammaln", special.gammaln, "the logarithm of the gamma function's magnitude", "float32",
         PLAIN,
     ),
     ("sigmoid", jax.nn.sigmoid, "``1 / (1 + exp(-data))``", "through", PLAIN),
     ("softsign", softsign, "``data / (1 + |data|)``", "through", PLAIN),
     ("reciprocal", lambda x: 1 / x, "``1 / data``", "float32", PLAIN),
-]
+]  # fmt: skip
 """Computed in floating point. Whole numbers come back whole, cut off towards zero."""
 
 _EXACT: list[_Row] = [
@@ -156,10 +153,7 @@ _EXACT: list[_Row] = [
 _PIECEWISE_CONSTANT: list[_Row] = [
     # name, function, what it computes, precision, storage types
     (
-        "round",
-        _rounding(_round),
-        "the nearest whole number, halves away from zero",
-        "float32",
+        "round", _rounding(_round), "the nearest whole number, halves away from zero", "float32",
         KEPT_ZEROS,
     ),
     ("rint", _rounding(_rint), "the nearest whole number, halves down", "float32", KEPT_ZEROS),
@@ -168,7 +162,7 @@ _PIECEWISE_CONSTANT: list[_Row] = [
     ("trunc", _rounding(jnp.trunc), "the next whole number towards zero", "float32", KEPT_ZEROS),
     ("fix", _rounding(jnp.trunc), "the next whole number towards zero", "float32", KEPT_ZEROS),
     ("logical_not", _logical_not, "1 where ``data`` is 0, else 0", "float32", PLAIN),
-]
+]  # fmt: skip
 """Computed in the type of ``data``; their derivative is 0, so they need no cotangent."""
 
 _DENSE_ONLY = ("rcbrt", "erf", "erfinv", "softsign", "reciprocal", "logical_not")
