@@ -5,13 +5,16 @@ import re
 import typing
 from typing import Any
 
+import numpy as np
 import pytest
 from case import RECORDED
 
 import modkit.ops  # noqa: F401 - registers every operator
+from modkit.errors import ParameterError
 from modkit.ops.entry import Op, OpFields
-from modkit.ops.parameters import parse_value
+from modkit.ops.parameters import Inert, Shape, Size, parse_value
 from modkit.ops.registry import OPS
+from modkit.ops.schema import read_signature
 
 REFERENCE: dict[str, dict[str, Any]] = json.loads((RECORDED / "schema.json").read_text())
 GROUPS = {name: group for group in REFERENCE.values() for name in group["names"]}
@@ -95,3 +98,23 @@ def test_parameters(op: Op) -> None:
             continue
         close = pytest.approx(want, rel=1e-6) if isinstance(want, float) else want
         assert have == close, f"{name}: default {have!r}, expected {want!r}"
+
+
+def test_inert_parameters_are_read_and_not_passed() -> None:
+    """They stand in the signature, in MXNet's order, and their kind is that without the mark."""
+    found: dict[str, Any] = {}
+
+    def function(data: Any, *, kernel: Shape, workspace: Inert[Size] = 512, key: Inert[str] = ""):
+        found.update(kernel=kernel, workspace=workspace, key=key)
+        return data
+
+    fields = read_signature(function)
+    assert fields["types"] == {"kernel": Shape, "workspace": Size, "key": str}
+    assert (fields["inert"], fields["takes_key"]) == (("workspace", "key"), False)
+    entry = Op(name="mine", fn=function, hint="mine", precision="float32", **fields)
+    attrs = entry.parse({"kernel": "(2,)", "workspace": "7"})
+    entry.call([np.ones(2)], attrs)
+    assert found == {"kernel": (2,), "workspace": 512, "key": ""}
+    assert attrs == {"kernel": (2,), "workspace": 7, "key": ""}
+    with pytest.raises(ParameterError, match="mine: workspace: got 0, expected an int of 1 or"):
+        entry.parse({"kernel": (2,), "workspace": 0})
