@@ -55,6 +55,7 @@ from modkit.module.typing import (
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray, array, concatenate
 from modkit.optimizer import Optimizer
+from modkit.overriding import overrides
 
 
 class BaseModule:
@@ -420,16 +421,9 @@ class BaseModule:
         self._count_epochs(begin_epoch, accumulated.updates(number_of_batches(source)))
         validation_metric = eval_metric if validation_metric is None else validation_metric
         metric = self._metric(eval_metric)
+        # Functions see all variables, as in MXNet.
         known: dict[str, Any] = {
-            "self": self, "train_data": source, "eval_data": validation, "kvstore": kvstore,
-            "optimizer": optimizer, "optimizer_params": optimizer_params, "monitor": monitor,
-            "validation_metric": validation_metric, "begin_epoch": begin_epoch,
-            "num_epoch": num_epoch, "data_iter": source, "initializer": initializer,
-            "arg_params": arg_params, "aux_params": aux_params, "allow_missing": allow_missing,
-            "force_rebind": force_rebind, "force_init": force_init,
-            "sparse_row_id_fn": sparse_row_id_fn, "epoch_end_callback": epoch_end_callback,
-            "batch_end_callback": batch_end_callback, "eval_end_callback": eval_end_callback,
-            "eval_batch_end_callback": eval_batch_end_callback,
+            **locals(), "train_data": source, "eval_data": validation, "data_iter": source,
         }  # fmt: skip
         epochs, batch_ends = range(begin_epoch, num_epoch), as_list(batch_end_callback)
         objects = [*accumulated.callbacks, Finite(), *as_callbacks(callbacks)]
@@ -955,12 +949,6 @@ class BaseModule:
     def install_monitor(self, mon: Monitor) -> None:
         """Show every operator's outputs to a Monitor."""
         raise NotImplementedError
-
-
-def overrides(module: BaseModule, kind: type[BaseModule], *names: str) -> bool:
-    """Whether a module has another method than ``kind``, of its class or its own."""
-    made = type(module)
-    return any(n in vars(module) or getattr(made, n) is not getattr(kind, n) for n in names)
 
 
 def _param(epoch: int, nbatch: int, metric: Any, known: Mapping[str, Any]) -> BatchEndParam:

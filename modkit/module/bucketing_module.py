@@ -12,13 +12,14 @@ from modkit.constructors import check_keywords
 from modkit.context import cpu
 from modkit.errors import NotReadyError, ParameterError
 from modkit.metric import EvalMetric
-from modkit.module.base_module import BaseModule, overrides
+from modkit.module.base_module import BaseModule
 from modkit.module.module import _PARAMS, Module
 from modkit.module.parameters import InitArguments, Params
 from modkit.module.typing import GradReq, InputShapes, RowIds
 from modkit.monitor import Monitor
 from modkit.name import NameManager
 from modkit.ndarray import array, save
+from modkit.overriding import overrides
 from modkit.symbol import load as load_symbol
 from modkit.symbol.precision import compute_type
 

@@ -27,7 +27,7 @@ from modkit.module.argument_checks import (
     listed,
     listed_contexts,
 )
-from modkit.module.base_module import BaseModule, overrides
+from modkit.module.base_module import BaseModule
 from modkit.module.data_batch import Shapes, as_batch, shapes_for
 from modkit.module.data_checks import check_labels, check_shapes, warn_of_columns, warn_of_labels
 from modkit.module.executor_group import DataParallelExecutorGroup
@@ -53,6 +53,7 @@ from modkit.module.update import sums_of_own_store, update_unfused
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import accepted, x64_for
+from modkit.overriding import overrides
 from modkit.step.bound import Pass
 from modkit.symbol import Symbol
 from modkit.symbol.precision import compute_type

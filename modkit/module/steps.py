@@ -151,6 +151,7 @@ def _while_all(batches: Iterator[Any], run: Run) -> Iterator[Any]:
 
 def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Sums | None:
     """`BaseModule._train_on` of a Module: a pass with its update and metric, run at once."""
+    # `overrides(module, Module, *CALLS)`, without its call in every batch.
     own = _calls_of(type(module)) != module._calls or not vars(module).keys().isdisjoint(CALLS)
     if own or module._state_names:
         return None

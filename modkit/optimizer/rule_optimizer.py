@@ -22,6 +22,7 @@ from modkit.optimizer.base import Optimizer
 from modkit.optimizer.calls import Indices
 from modkit.optimizer.eager_update import update_arrays, update_rows
 from modkit.optimizer.update_rules import FormulaRule, TreeRule, UpdateRule
+from modkit.overriding import of_modkit, overrides
 from modkit.signals import DeferredSignals
 
 
@@ -67,7 +68,7 @@ class RuleOptimizer(Optimizer):
         Returns:
             The rule, or ``None`` if a subclass overrides the eager update.
         """
-        if not _has_builtin_update(type(self)):
+        if not _updates_by_rule(type(self)):
             return None
         rule = self.rule()
         if rule is None:
@@ -159,7 +160,7 @@ class RuleOptimizer(Optimizer):
 
     def create_state_multi_precision(self, index: Any, weight: NDArray) -> Any:
         """The initial state; includes the float32 copy of 16-bit weights in multi-precision."""
-        if type(self).create_state is not RuleOptimizer.create_state:
+        if overrides(type(self), RuleOptimizer, "create_state"):
             made = Optimizer.create_state_multi_precision(self, index, weight)
             first = not self.is_low(weight) or self._require_rule().master_first
             return made if first else made[::-1]
@@ -194,7 +195,7 @@ class RuleOptimizer(Optimizer):
     @property
     def whole_lists(self) -> bool:
         """Whether lists run as one program: unless a subclass overrides the eager update."""
-        return _has_builtin_update(type(self)) and type(self).update is RuleOptimizer.update
+        return _updates_by_rule(type(self)) and not overrides(type(self), RuleOptimizer, "update")
 
     def fit_state(self, index: Any, weight: NDArray, state: Any) -> Any:
         """A loaded state, which must have the structure and shapes of this optimizer's state.
@@ -202,7 +203,7 @@ class RuleOptimizer(Optimizer):
         Raises:
             ShapeError: it does not.
         """
-        if not _has_builtin_update(type(self)):
+        if not _updates_by_rule(type(self)):
             return state
         state = jax.tree.map(lambda x: x._as_dense() if isinstance(x, NDArray) else x, state)
         tree = TreeRule(self._require_rule(), bool(self.multi_precision))
@@ -223,7 +224,7 @@ class RuleOptimizer(Optimizer):
 
     def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Update in place, 16-bit weights through their float32 copies."""
-        if type(self).update is not RuleOptimizer.update and not self.direct:
+        if not self.direct and overrides(type(self), RuleOptimizer, "update"):
             Optimizer.update_multi_precision(self, index, weight, grad, state)
             return
         self._update_impl(index, weight, grad, state, multi_precision=bool(self.multi_precision))
@@ -351,21 +352,17 @@ def _shapes(state: Any) -> str:
 
 
 @functools.cache
-def _has_builtin_update(klass: type[RuleOptimizer]) -> bool:
-    """Whether no method of the eager update is overridden outside of modkit."""
-    if _is_own(klass, "update") and klass.direct and not _is_own(klass, "update_multi_precision"):
+def _updates_by_rule(klass: type[RuleOptimizer]) -> bool:
+    """Whether updates are those of ``rule()``: a user's class overrides no method of them."""
+    base = of_modkit(klass)
+    own = overrides(klass, base, "update")
+    if own and klass.direct and not overrides(klass, base, "update_multi_precision"):
         warn_caller(
             f"{klass.__name__}.update is called by programs only, not by modules and updaters: "
             "those of this optimizer call _update_impl, as in MXNet 1.9.1; override that, or "
             "update_multi_precision"
         )
-    names = _EAGER if klass.direct else ("update", *_EAGER)
-    return not any(_is_own(klass, name) for name in names)
-
-
-def _is_own(klass: type, name: str) -> bool:
-    """Whether a method is overridden outside of modkit."""
-    return not getattr(klass, name).__module__.startswith("modkit.optimizer.")
+    return not overrides(klass, base, *_EAGER) and (klass.direct or not own)
 
 
 class _OwnMethods(NamedTuple):
@@ -391,18 +388,14 @@ def shows_calls(klass: type[Optimizer], schedule: type) -> bool:
 
 @functools.cache
 def _own_methods(klass: type[RuleOptimizer]) -> _OwnMethods:
-    def overrides(name: str) -> bool:
-        return getattr(klass, name) is not getattr(Optimizer, name)
-
     def called(one: str) -> str | None:
         several = one + "s"
         if klass.lists_rates:
-            return several if overrides(several) else None
-        return one if overrides(one) or overrides(several) else None
+            return several if overrides(klass, Optimizer, several) else None
+        return one if overrides(klass, Optimizer, one, several) else None
 
     rates, decays = called("_get_lr"), called("_get_wd")
     parts = ("hyper", "_adjust", "_rate", "learning_rate", "_multipliers", "_multiplier")
-    constant = not (rates or decays or "t" in klass._columns) and all(
-        getattr(klass, n) is getattr(RuleOptimizer, n) for n in parts
-    )
-    return _OwnMethods(overrides("_update_count"), rates, decays, constant)
+    by_counts = rates or decays or "t" in klass._columns
+    constant = not (by_counts or overrides(klass, RuleOptimizer, *parts))
+    return _OwnMethods(overrides(klass, Optimizer, "_update_count"), rates, decays, constant)

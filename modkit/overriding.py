@@ -1,0 +1,16 @@
+"""Methods that a class, or an object, has in place of those of another class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def overrides(made: Any, base: type, *names: str) -> bool:
+    """Whether a class or an object has other methods of these names than ``base``."""
+    kind, own = (made, {}) if isinstance(made, type) else (type(made), vars(made))
+    return any(n in own or getattr(kind, n) is not getattr(base, n) for n in names)
+
+
+def of_modkit(kind: type) -> type:
+    """The class of modkit that a user's class is made of; modkit's own is itself."""
+    return next(each for each in kind.__mro__ if each.__module__.startswith("modkit."))
