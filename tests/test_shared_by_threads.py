@@ -123,6 +123,23 @@ def test_a_batch_of_another_shape_waits_for_the_pass_of_a_thread(how, monkeypatc
     assert module.get_outputs()[0].asnumpy().shape == (3, 4)
 
 
+def test_a_backward_pass_waits_for_the_bind_of_another_thread(monkeypatch):
+    (batch,) = batches(1)
+    few = mx.io.DataBatch([batch.data[0][:3]], [batch.label[0][:3]])
+    module, found = ready(mlp(), batch), []
+    module.forward(batch)
+
+    def gradient():
+        module.backward()
+        found.append(module._exec_group.grad_arrays[0][0].asnumpy())
+
+    other, bind = Overtaker(gradient), mx.mod.Module._fit_shapes
+    monkeypatch.setattr(mx.mod.Module, "_fit_shapes", other.after(bind))
+    module.forward(few)
+    other.end()
+    assert np.isfinite(found).all()
+
+
 def test_a_value_read_by_one_of_two_trainers_outlives_the_step_of_the_other():
     (batch,) = batches(1)
     module, kept = ready(mlp(), batch, momentum=0.9), []

@@ -38,7 +38,8 @@ class Predictor:
     size is compiled. Samples must not influence each other.
 
     A predictor is immutable, so any number of threads may call it at once; they wait for each
-    other only while a new size is compiled. Further training does not affect it.
+    other only while a new size is compiled. Further training does not affect it. It can be pickled
+    and copied.
 
     Loss layers need no labels. Labels that are given are not read.
 

@@ -131,9 +131,9 @@ class Bound:
         Raises:
             NotReadyError: there was no forward pass.
         """
-        if self.last is None:
-            raise NotReadyError("backward() needs forward(is_train=True) first")
-        with self.lock:
+        with self.lock:  # a thread that binds anew holds it until it has begun a pass
+            if self.last is None:
+                raise NotReadyError("backward() needs forward(is_train=True) first")
             if self.last.wants_gradients:
                 self.last.run()
             if self.last.settled and self.last.kept is None:

@@ -1,0 +1,36 @@
+"""Overridden methods, of a class and of an object."""
+
+from modkit.optimizer import SGD
+from modkit.overriding import of_modkit, overrides
+
+
+class Base:
+    def first(self):
+        pass
+
+    def second(self):
+        pass
+
+
+class Own(Base):
+    def second(self):
+        pass
+
+
+def test_methods_of_classes_and_objects_are_found():
+    assert not overrides(Base, Base, "first", "second")
+    assert overrides(Own, Base, "first", "second")
+    assert not overrides(Own, Base, "first")
+    made = Base()
+    assert not overrides(made, Base, "first")
+    made.first = print
+    assert overrides(made, Base, "first")
+    assert not overrides(made, Base, "second")
+
+
+def test_a_mixin_overrides_too():
+    class Mixed(Own, SGD):
+        pass
+
+    assert of_modkit(Mixed) is SGD
+    assert of_modkit(SGD) is SGD
