@@ -6,6 +6,9 @@ parameters infinite, which are looked at as well.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from modkit.callback.base import Callback
@@ -18,13 +21,13 @@ class NotFiniteError(ModkitError, ArithmeticError):
     """An output is NaN, or a parameter is not finite."""
 
 
-def first_not_finite(run: Run, *, params: bool = True) -> str | None:
+def _first_not_finite(run: Run, outputs: Sequence[Any], *, params: bool = True) -> str | None:
     """The first output that is NaN or, with ``params``, parameter that is not finite.
 
-    It waits for the step. A user's own ``get_outputs`` is not called.
+    It waits for the step.
     """
     module = run.module
-    for name, value in zip(module.output_names, module._present_outputs(), strict=False):
+    for name, value in zip(module.output_names, outputs, strict=False):
         if hasattr(value, "_cell") and np.isnan(np.asarray(value._cell.get())).any():
             return f"output {name!r} is NaN"
     for name, value in module._values().items() if params else ():
@@ -56,7 +59,7 @@ class TerminateOnNaN(Callback):
         """
         if run.step % self.every_n_batches or not run.chunk_end:
             return
-        broken = first_not_finite(run)
+        broken = _first_not_finite(run, run.module.get_outputs())
         if broken is not None:
             raise NotFiniteError(
                 f"TerminateOnNaN: {broken} after batch {run.batch} of epoch "
@@ -82,7 +85,8 @@ class Finite(Callback):
         self._sleeps_until = 0 if run.last_batch else 1 << run.batch.bit_length()
         if self._warned or not due or not run.chunk_end or run.stopping:
             return
-        broken = first_not_finite(run, params=run.last_batch)
+        outputs = run.module._present_outputs()  # without a call of a user's own `get_outputs`
+        broken = _first_not_finite(run, outputs, params=run.last_batch)
         if broken is not None:
             self._warned = True
             warn_caller(
