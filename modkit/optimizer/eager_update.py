@@ -18,6 +18,9 @@ from modkit.ndarray.invoke import Types, types_of
 from modkit.ndarray.storage import needs_x64, placed_on, x64_scope
 from modkit.ndarray.tape import modes
 
+_MOST_IN_PROGRAM = 128
+"""Parameters of one program: XLA's time for all in one grows faster than their number."""
+
 
 @functools.lru_cache(maxsize=1024)
 def _program(tree: Any, types: Types) -> Callable[..., Any]:
@@ -73,15 +76,22 @@ def update_arrays(
     """Update parameters of one device and their states in place."""
     leaves, layout = jax.tree.flatten(list(states))
     arrays, count = [*weights, *leaves], len(weights)
-    call, made = _Call(tree, types_of([w._cell.aval for w in weights]), hyper), None
+    types = [w._cell.aval for w in weights]
+    together = tree.takes_key or tree.clip_norm is not None
+    size = count if together else _MOST_IN_PROGRAM
+    parts = [slice(at, min(at + size, count)) for at in range(0, count, size)]
+    calls, made = [_Call(tree, types_of(types[part]), hyper[part]) for part in parts], None
     if count <= MOST_UPDATED and all(a._cell.is_on_host for a in arrays):
         values = [a._cell.host() for a in arrays]
         given = [g._cell.host() for g in grads]
-        made = call.on_host(values[:count], given, layout.unflatten(values[count:]))
+        made = calls[0].on_host(values[:count], given, layout.unflatten(values[count:]))
     if made is None:
         values, device = [a._cell.peek() for a in arrays], weights[0].ctx.jax_device
         given = [placed_on(g._cell.peek(), device) for g in grads]
-        made = call.compiled(values[:count], given, layout.unflatten(values[count:]))
+        before, made = layout.unflatten(values[count:]), ([], [])
+        for part, call in zip(parts, calls, strict=True):
+            new, new_states = call.compiled(values[part], given[part], before[part])
+            made = [*made[0], *new], [*made[1], *new_states]
         kept = set(map(id, values))  # where a rule does not change an array
     else:
         kept = set()

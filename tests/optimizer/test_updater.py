@@ -16,6 +16,7 @@ from modkit.errors import FileFormatError, NotSupportedError, ShapeError
 from modkit.lr_scheduler import FactorScheduler, LRScheduler
 from modkit.ndarray import NDArray
 from modkit.ndarray.random import seed as mx_seed
+from modkit.optimizer import eager_update
 
 W16 = {"multi_precision": True}
 
@@ -330,3 +331,20 @@ def test_the_next_step_donates_an_updated_weight_without_a_copy():
     weight._cell.peek()
     opt.get_updater(opt.create("sgd"))(0, nd.ones((4,)), weight)
     assert not weight._cell.aliased
+
+
+def test_a_long_list_is_updated_by_several_programs(monkeypatch):
+    found, called = [], []
+    of_types = eager_update._program
+    monkeypatch.setattr(
+        eager_update, "_program", lambda tree, types: called.append(types) or of_types(tree, types)
+    )
+    for most in (128, 3):
+        monkeypatch.setattr(eager_update, "_MOST_IN_PROGRAM", most)
+        update = opt.get_updater(opt.SGD(learning_rate=0.5, momentum=0.5))
+        weights = [nd.ones((2,)) * i for i in range(7)]
+        for _ in range(2):
+            update(list(range(7)), [w * 2 for w in weights], weights)
+        found.append([w.asnumpy().tolist() for w in (*weights, *update.states.values())])
+    assert found[0] == found[1] and found[0][1] != found[0][2]
+    assert [len(types) for types in called] == [7, 7, 3, 3, 1, 3, 3, 1]
