@@ -7,7 +7,8 @@ input of that node.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from modkit.attribute import AttrScope
@@ -126,11 +127,10 @@ class _BodyScope(AttrScope):
             if self._owns(Entry(node)):
                 made[id(node), 0] = Entry(node.on([moved(e) for e in node.inputs]))
         graph = Graph([moved(e) for e in heads])
-        names = [n.name for n in graph.inputs]
-        for name in names:
-            if names.count(name) > 1:
+        for name, count in Counter(n.name for n in graph.inputs).items():
+            if count > 1:
                 raise ParameterError(
-                    f"{where}: {names.count(name)} variables of the body have the name {name!r}, "
+                    f"{where}: {count} variables of the body have the name {name!r}, "
                     "expected a name for each; one symbol cannot be looped over twice: pass "
                     "sym.identity(...) of it"
                 )
@@ -165,8 +165,9 @@ def _union(bodies: Sequence[_CutOut]) -> dict[tuple[str, Any], Entry]:
     return found
 
 
-def _locations(keys: Sequence[Any], among: Sequence[Any]) -> list[int]:
-    return [among.index(key) for key in keys]
+def _locations(keys: Iterable[Any], among: Iterable[Any]) -> list[int]:
+    numbers = {key: i for i, key in enumerate(among)}
+    return [numbers[key] for key in keys]
 
 
 def foreach(
@@ -300,8 +301,8 @@ def while_loop(
         num_outputs=len(outputs) + len(new),
         num_out_data=len(outputs),
         max_iterations=steps,
-        cond_input_locs=_locations(test.keys, list(inputs)),
-        func_input_locs=_locations(body.keys, list(inputs)),
+        cond_input_locs=_locations(test.keys, inputs),
+        func_input_locs=_locations(body.keys, inputs),
         func_var_locs=_locations(own, body.names),
     )
     count = len(outputs)
@@ -350,8 +351,8 @@ def cond(
         list(inputs.values()),
         [test, then, other],
         num_outputs=counts[0],
-        cond_input_locs=_locations(test.keys, list(inputs)),
-        then_input_locs=_locations(then.keys, list(inputs)),
-        else_input_locs=_locations(other.keys, list(inputs)),
+        cond_input_locs=_locations(test.keys, inputs),
+        then_input_locs=_locations(then.keys, inputs),
+        else_input_locs=_locations(other.keys, inputs),
     )
     return regroup(_symbols(node, 0, counts[0]), forms[0])

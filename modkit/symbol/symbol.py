@@ -266,6 +266,11 @@ class Symbol(Fluent):
                     f"There are: {', '.join(self.list_inputs())}"
                 )
             entry = single_entry(symbol, f"compose: {key!r}")
+            if not entry.node.is_variable and any(n in self.graph.auxiliary for n in found):
+                raise ParameterError(
+                    f"compose: {key!r} is an auxiliary state, which training writes to: got the "
+                    f"output of node {entry.node.name!r}, expected a Variable"
+                )
             replaced.update({id(n): entry for n in found})
         self._heads, self._graph = tuple(rewrite(self.graph, replaced)), None
         if name and not (head.is_variable and kwargs):  # else it may be a node of the caller's

@@ -437,3 +437,10 @@ def test_calls_that_are_refused_count_names_as_in_mxnet():
             with pytest.raises(ParameterError):
                 call()
         assert (sym.zeros((2,)).name, sym.Concat(s, s).name) == ("_zeros1", "concat1")
+
+
+def test_no_output_of_a_node_takes_the_place_of_an_auxiliary_state():
+    net, x = sym.BatchNorm(sym.Variable("x"), name="bn"), sym.Variable("y")
+    assert net(bn_moving_mean=x).list_auxiliary_states() == ["y", "bn_moving_var"]
+    with pytest.raises(ParameterError, match="'bn_moving_mean' is an auxiliary state"):
+        net(bn_moving_mean=sym.relu(x))
