@@ -555,6 +555,12 @@ FEW = {
         np.arange(25, dtype="float32").reshape(1, 1, 5, 5),
     ),
     "flatten": (one_node("y = Flatten<axis = 2>(x)"), np.ones((2, 3), "float32")),
+    "slice from before the axis": (
+        one_node("y = Slice(x, s, e, a, t)",
+                 {"s": np.array([-5]), "e": np.array([-9]), "a": np.array([1]),
+                  "t": np.array([-1])}),
+        np.arange(6, dtype="float32").reshape(2, 3),
+    ),
     "uneven split": (
         one_node("a, b = Split<axis = 1, num_outputs = 2>(x) y = Concat<axis = 1>(b, a)"),
         np.arange(6, dtype="float32").reshape(2, 3),

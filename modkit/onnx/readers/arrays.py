@@ -111,10 +111,14 @@ def _slice(node: OnnxNode) -> Symbol:
         ends = node.ints(2, "ends")
     begin: list[int | None] = [None] * (max(axes) + 1)
     end, step = list(begin), list(begin)
+    dims = node.dims() or (None,) * len(begin)
     for axis, b, e, s in zip(axes, starts, ends, steps, strict=True):
         begin[axis] = None if b >= _FAR or b < -_FAR else b
         end[axis] = None if e >= _FAR or e < -_FAR else e
         step[axis] = s
+        size = dims[axis]
+        if s < 0 and b < -(size if isinstance(size, int) else _FAR):
+            begin[axis] = 0  # ONNX cuts a start off to the axis
     return sym.slice(x, begin=tuple(begin), end=tuple(end), step=tuple(step))
 
 
