@@ -351,6 +351,26 @@ def test_all_updates_are_counted(fast_switches):
     assert optimizer.num_update == 900
 
 
+@pytest.mark.parametrize("where", ["on_host", "compiled"])
+def test_no_update_of_a_shared_weight_is_lost(where, monkeypatch):
+    update = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=1.0, momentum=0.5))
+    weight, one = mx.nd.zeros((2,)), mx.nd.ones((2,))
+    update(0, one, weight)
+    if where == "compiled":
+        weight.data.block_until_ready()
+    other = Overtaker(lambda: update(0, one, weight))
+    call = getattr(eager_update._Call, where)
+    monkeypatch.setattr(eager_update._Call, where, other.after(call))
+    wait = threading.Event()
+    bystander = threading.Thread(target=wait.wait)  # so that there are several threads
+    bystander.start()
+    update(0, one, weight)
+    other.end()
+    wait.set()
+    bystander.join(60)
+    assert weight.asnumpy().tolist() == [-1 - 1.5 - 1.75] * 2
+
+
 def test_an_update_that_is_taken_back_leaves_the_counts_of_others():
     optimizer = mx.optimizer.SGD()
     optimizer._update_count(0)

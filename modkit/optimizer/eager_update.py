@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 import jax
@@ -14,6 +15,7 @@ from modkit.compile.program import Program
 from modkit.interpreter.costs import MOST_UPDATED
 from modkit.ndarray import NDArray
 from modkit.ndarray.host_programs import run_on_host
+from modkit.ndarray.in_place import exchange, other_threads
 from modkit.ndarray.invoke import Types, types_of
 from modkit.ndarray.storage import needs_x64, placed_on, x64_scope
 from modkit.ndarray.tape import modes
@@ -73,30 +75,47 @@ def update_arrays(
     states: Sequence[Any],
     hyper: Any,
 ) -> None:
-    """Update parameters of one device and their states in place."""
+    """Update parameters of one device and their states in place.
+
+    No update by another thread is lost: see `modkit.ndarray.in_place`.
+    """
     leaves, layout = jax.tree.flatten(list(states))
     arrays, count = [*weights, *leaves], len(weights)
     types = [w._cell.aval for w in weights]
     together = tree.takes_key or tree.clip_norm is not None
     size = count if together else _MOST_IN_PROGRAM
     parts = [slice(at, min(at + size, count)) for at in range(0, count, size)]
-    calls, made = [_Call(tree, types_of(types[part]), hyper[part]) for part in parts], None
-    if count <= MOST_UPDATED and all(a._cell.is_on_host for a in arrays):
-        values = [a._cell.host() for a in arrays]
-        given = [g._cell.host() for g in grads]
-        made = calls[0].on_host(values[:count], given, layout.unflatten(values[count:]))
-    if made is None:
+    calls = [_Call(tree, types_of(types[part]), hyper[part]) for part in parts]
+
+    def computed(_: Any = None) -> Any:
+        """The new weights and states, the old values that a rule may return, and all old ones."""
+        if count <= MOST_UPDATED and all(a._cell.is_on_host for a in arrays):
+            values = [a._cell.host() for a in arrays]
+            given = [g._cell.host() for g in grads]
+            made = calls[0].on_host(values[:count], given, layout.unflatten(values[count:]))
+            if made is not None:
+                return *made, (), values
         values, device = [a._cell.peek() for a in arrays], weights[0].ctx.jax_device
         given = [placed_on(g._cell.peek(), device) for g in grads]
-        before, made = layout.unflatten(values[count:]), ([], [])
-        for part, call in zip(parts, calls, strict=True):
-            new, new_states = call.compiled(values[part], given[part], before[part])
-            made = [*made[0], *new], [*made[1], *new_states]
-        kept = set(map(id, values))  # where a rule does not change an array
-    else:
-        kept = set()
-    for target, value in zip(arrays, [*made[0], *jax.tree.leaves(made[1])], strict=True):
-        if modes.recording or id(value) in kept:
-            target._set(value)
-        else:
-            target._take(value)
+        before = layout.unflatten(values[count:])
+        made = [
+            call.compiled(values[part], given[part], before[part])
+            for part, call in zip(parts, calls, strict=True)
+        ]
+        return *map(list, map(chain.from_iterable, zip(*made, strict=True))), values, values
+
+    def write(results: Any) -> None:
+        new, new_states, kept, _ = results
+        unchanged = set(map(id, kept))
+        for target, value in zip(arrays, [*new, *jax.tree.leaves(new_states)], strict=True):
+            if modes.recording or id(value) in unchanged:
+                target._set(value)
+            else:
+                target._take(value)
+
+    if not other_threads():
+        write(computed())
+        return
+    roots = {at: a._cell.root for at, a in enumerate(arrays)}
+    own = {at: cell for at, cell in roots.items() if cell.lock is not None}
+    exchange(own, own.values(), computed, write)
