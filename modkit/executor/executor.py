@@ -158,7 +158,7 @@ class Executor:
         """Gradients of the last forward pass, into ``grad_dict``; computed when they are read.
 
         Without a forward pass before, the gradients are those at the present values; so are those
-        of a second call after arguments have changed (see `Module.backward`).
+        after ``forward(is_train=False)``, and those of a second call (see `Module.backward`).
 
         Args:
             out_grads: gradients of the outputs, in their order or by name. Losses need none, and

@@ -136,9 +136,11 @@ class Bound:
                 raise NotReadyError("backward() needs forward(is_train=True) first")
             if self.last.wants_gradients:
                 self.last.run()
-            if self.last.settled and self.last.kept is None:
+            if self.last.must_repeat():
                 if not self.arrays.wrt:
                     return
+                if not self.last.settled:
+                    self.last.run()
                 self.last = RepeatedPass(self, self.last)
             with DeferredReads():
                 self.last.want_gradients(heads)
@@ -200,6 +202,8 @@ class Pass:
             ended its construction.
         watched_values: outputs and inputs of nodes, if the graph is ``watched``.
         seen_gradients: gradients of these inputs, by `modkit.step.node_taps.NodeInput`.
+        kept: residuals and outputs for backward passes; ``kept_from``: the arguments then.
+        pulled: whether gradients have been computed from ``kept``.
 
     Args:
         bound: the graph.
@@ -210,7 +214,9 @@ class Pass:
     wants_gradients = watched = False
     heads: Any = None
     update: Update | None = None
+    pulled = False
     kept: Any = None
+    kept_from: Any = None
     watched_values: Any = None
     seen_gradients: Any = None
     _params_before: Arrays | None = None
@@ -269,6 +275,35 @@ class Pass:
             and store.work.get("grads") is self
             and store.state.params is self._params_before
         )
+
+    def must_repeat(self) -> bool:
+        """Whether the next gradients need another pass, over the present values.
+
+        Those of a second backward pass do, and those of a forward pass that did not train. They
+        are the same whether a result has been read before or not.
+        """
+        if self.settled:
+            return self.kept is None or (self.pulled and self._is_past(*self.kept_from))
+        own, store = self.bound.arrays.own.aux, self.bound.arrays.store
+        return not self.train and (
+            self._is_past(*self._read())
+            or not all(cell.holds(self.aux[name]) for name, cell in own.items())
+            or (
+                store is not None
+                and any(store.state.aux[n] is not self.aux[n] for n in self.aux if n not in own)
+            )
+        )
+
+    def _read(self) -> tuple[Arrays, Arrays, Arrays | None]:
+        """The values of arguments when the pass began."""
+        return self.local, {n: self.shared[n] for n in self.bound.arrays.own.shared}, self._params_before
+
+    def _is_past(self, local: Arrays, shared: Arrays, params: Arrays | None) -> bool:
+        """Whether an argument has been written since it had these values."""
+        arrays, seen = self.bound.arrays, {**local, **shared}
+        cells = *arrays.local.items(), *arrays.own.shared.items()
+        of_store = arrays.store is None or arrays.store.state.params is params
+        return not (of_store and all(cell.holds(seen[name]) for name, cell in cells))
 
     def join(self, update: Update) -> None:
         """Fuse the update into the program: all fields of the store wait for it."""
@@ -356,6 +391,7 @@ class Pass:
                 grads = self._run_one(
                     "backward", programs.backward, pullback, outputs, self.heads, self.old
                 )
+                self.pulled = True
                 if self.watched:
                     self.seen_gradients = take_taps(self.bound.lowered, grads)
                 self._finish([], self.bound.lowered.take_states(grads), grads)
@@ -364,7 +400,8 @@ class Pass:
             outputs, changed, pullback, self.watched_values = self._run_one(
                 "forward", watched.watched, *inputs
             )
-            self.kept = None if pullback is None else (pullback, outputs)
+            if pullback is not None:
+                self.kept, self.kept_from = (pullback, outputs), self._read()
             self._finish(outputs, changed)
         elif self.wants_gradients:
             self._finish(
@@ -372,7 +409,7 @@ class Pass:
             )
         elif self.train and self.bound.arrays.wrt:
             outputs, changed, pullback = self._run_one("forward", programs.forward_kept, *inputs)
-            self.kept = pullback, outputs
+            self.kept, self.kept_from = (pullback, outputs), self._read()
             self._finish(outputs, changed)
         else:
             program = programs.predicting(inputs)

@@ -72,6 +72,31 @@ def test_backward_twice_without_reading_adds_twice():
     np.testing.assert_allclose(executor.grad_dict["x"].asnumpy(), 2 * dx, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("req", ["write", "add"])
+@pytest.mark.parametrize("calls", ["TWB", "FWB", "FSB", "TBWB", "TWBB", "TBWBTWB"])
+def test_reading_between_calls_changes_no_gradient(calls, req):
+    """Of forward passes (training or not), backward passes, writes to an argument or a state."""
+    a = mx.sym.Variable("a")
+    net = mx.sym.broadcast_mul(a * a, mx.sym.BatchNorm(mx.sym.Variable("x"), name="bn"))
+    found = []
+    for reads in (False, True):
+        executor = net.simple_bind(mx.cpu(), req, a=(3, 1), x=(3, 1))
+        arrays = {**executor.arg_dict, **executor.aux_dict}
+        executor.copy_params_from({n: mx.nd.array([[1], [2], [4]]) for n in "ax"})
+        for at, call in enumerate(calls):
+            if call in "TF":
+                executor.forward(is_train=call == "T")
+            elif call == "B":
+                executor.backward(mx.nd.ones((3, 1)))
+            else:
+                arrays["a" if call == "W" else "bn_moving_mean"][:] = at + 2
+            if reads:
+                [each.asnumpy() for each in (executor.outputs[0], executor.grad_dict["a"])]
+        found.append({n: g.asnumpy() for n, g in executor.grad_dict.items()})
+    for name, gradient in found[0].items():
+        np.testing.assert_allclose(gradient, found[1][name], rtol=1e-5, atol=1e-6, err_msg=name)
+
+
 def test_reshape_with_gradients():
     net = mx.sym.FullyConnected(mx.sym.Variable("x"), num_hidden=4, name="fc")
     executor = net.simple_bind(mx.cpu(), x=(5, 4))
