@@ -50,6 +50,9 @@ class Compressor:
         self.rule = rule
         self._residuals: dict[tuple[Any, int], Any] = {}
 
+    def __repr__(self) -> str:
+        return f"Compressor({self.rule})"
+
     def __call__(self, key: Any, place: int, grad: jax.Array) -> jax.Array:
         """The quantised gradient of value number ``place`` of ``key``; keeps the residual."""
         residual = self._residuals.get((key, place))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -33,7 +33,6 @@ class ModuleOptimizer(NamedTuple):
         updater: holds them otherwise.
         shards: the division of the states over devices; ``None``: each device has them whole.
         workers: the processes over which gradients are summed; ``None`` where there is one.
-        compression_params: of the store, for gradients that it sums.
         apart: whether each of several contexts trains parameters of its own.
     """
 
@@ -43,12 +42,16 @@ class ModuleOptimizer(NamedTuple):
     updater: Any = None
     shards: Shards | None = None
     workers: Any = None
-    compression_params: Mapping[str, Any] | None = None
     apart: bool = False
 
     def on(self, contexts: int) -> ModuleOptimizer:
         """The same for a module of so many contexts, which train apart without a store."""
         return self._replace(apart=self.kvstore is None and contexts > 1)
+
+    @property
+    def compresses(self) -> bool:
+        """Whether the store compresses the gradients that it sums."""
+        return getattr(self.kvstore, "_compressor", None) is not None
 
     @property
     def present_updater(self) -> Any:
@@ -72,7 +75,7 @@ class ModuleOptimizer(NamedTuple):
         rule, why = self.optimizer.tree_rule(), None
         if home.model_parallel or (len(several) > 1 and not isinstance(home, DistinctDevices)):
             why = "the contexts do not run as equal replicas on a device each"
-        elif self.compression_params:
+        elif self.compresses:
             why = "compression_params sum gradients before the update"
         elif self.kvstore is not None and not isinstance(self.kvstore, KVStore):
             why = f"the store {type(self.kvstore).__name__} sums gradients before the update"

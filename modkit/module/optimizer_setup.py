@@ -48,8 +48,8 @@ def set_up_optimizer(
             ``rescale_grad``.
         NotSupportedError: see ``init_optimizer``.
     """
-    if kvstore is not None and compression_params:
-        _refuse_compression(compression_params, group.row_sparse_grads)
+    if kvstore is not None:
+        _refuse_compression(kvstore, compression_params, group.row_sparse_grads)
     params = {name: group.store.handle(name) for name in group.param_names}
     device_count = len(group.contexts)
     store, on_kvstore = create_kvstore(kvstore, device_count, params)
@@ -73,7 +73,8 @@ def set_up_optimizer(
             "shard_optimizer_states": sharded, "devices": len(devices_of(group.contexts)),
             **{f"input {d.name}": f"shape {tuple(d.shape)}, {dtype_name(d.dtype)}" for d in inputs},
             "contexts": device_count, "update_on_kvstore": on_kvstore,
-            "trained": list(group.trained), "compression_params": compression_params,
+            "trained": list(group.trained),
+            "compression_params": compression_params or str(getattr(store, "_compressor", None)),
             **_facts(group.symbol, params, made),
         })  # fmt: skip
     if store is not None:
@@ -89,9 +90,7 @@ def set_up_optimizer(
                 store.adopt(name, handle)
     updater = None if on_kvstore else optimizers.get_updater(made)
     made._check_rows(sorted(group.row_sparse_grads))
-    found = ModuleOptimizer(made, store, on_kvstore, updater, None, workers, compression_params).on(
-        device_count
-    )
+    found = ModuleOptimizer(made, store, on_kvstore, updater, None, workers).on(device_count)
     return found.sharded(group.store.home) if sharded else found
 
 
@@ -109,9 +108,15 @@ def _facts(symbol: Any, params: Mapping[str, NDArray], optimizer: Any) -> dict[s
     return {**facts, **{f"optimizer {n}": value for n, value in settings(optimizer).items()}}
 
 
-def _refuse_compression(params: Mapping[str, Any], row_sparse_grads: Collection[str]) -> None:
+def _refuse_compression(
+    kvstore: Any, params: Mapping[str, Any] | None, row_sparse_grads: Collection[str]
+) -> None:
     """Raise NotSupportedError where row-sparse gradients would be compressed."""
-    if row_sparse_grads and make_compression(params) is not None:
+    if params:
+        compressed = make_compression(params) is not None
+    else:
+        compressed = getattr(kvstore, "_compressor", None) is not None
+    if row_sparse_grads and compressed:
         raise NotSupportedError(
             f"init_optimizer: compression_params: the gradient of {min(row_sparse_grads)!r} is "
             "row-sparse, and rows are not compressed; leave compression_params out, or make "

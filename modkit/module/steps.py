@@ -276,7 +276,8 @@ def update_request(module: Any) -> UpdateRequest:
         kept = [at for at, name in enumerate(names) if name not in frozen]
         names, indices = tuple(names[at] for at in kept), tuple(indices[at] for at in kept)
     own_store = kvstore is None or isinstance(kvstore, KVStore)
-    fuses = own_store and hasattr(updater, "optimizer") and not own.compression_params
+    compressor = getattr(kvstore, "_compressor", None)
+    fuses = own_store and hasattr(updater, "optimizer") and compressor is None
     rule = updater.optimizer.tree_rule(names) if fuses else None
     indices = names if by_key else indices
     if shows_calls(type(optimizer), type(optimizer.lr_scheduler)):

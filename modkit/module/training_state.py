@@ -35,10 +35,10 @@ def state_of(module: Any, updater: Any) -> State:
     Raises:
         NotSupportedError: gradients are compressed, or the updater is a user's own.
     """
-    if module._module_optimizer.compression_params:
+    if module._module_optimizer.compresses:
         raise NotSupportedError(
             "a checkpoint of a module with compression_params: the residuals of compressed "
-            "gradients are not part of it; train without compression_params"
+            "gradients are not part of it; train without compression"
         )
     if not isinstance(updater, Updater):
         raise NotSupportedError(

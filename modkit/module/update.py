@@ -92,7 +92,7 @@ def _updater_calls(
         ]
     if sums is not None:
         grads = sums
-    elif store is not None and (own.compression_params or own.workers is not None):
+    elif store is not None and (own.compresses or own.workers is not None):
         grads = [_compressed(store, n, group.gradients_of(n)) for n in names]
     else:
         grads = [group.summed_gradient(n) for n in names]

@@ -286,7 +286,7 @@ class Pass:
             return self.kept is None or (self.pulled and self._is_past(*self.kept_from))
         own, store = self.bound.arrays.own.aux, self.bound.arrays.store
         return not self.train and (
-            self._is_past(*self._read())
+            self._is_past(*self._arguments())
             or not all(cell.holds(self.aux[name]) for name, cell in own.items())
             or (
                 store is not None
@@ -294,9 +294,10 @@ class Pass:
             )
         )
 
-    def _read(self) -> tuple[Arrays, Arrays, Arrays | None]:
+    def _arguments(self) -> tuple[Arrays, Arrays, Arrays | None]:
         """The values of arguments when the pass began."""
-        return self.local, {n: self.shared[n] for n in self.bound.arrays.own.shared}, self._params_before
+        own = self.bound.arrays.own.shared
+        return self.local, {n: self.shared[n] for n in own}, self._params_before
 
     def _is_past(self, local: Arrays, shared: Arrays, params: Arrays | None) -> bool:
         """Whether an argument has been written since it had these values."""
@@ -401,7 +402,7 @@ class Pass:
                 "forward", watched.watched, *inputs
             )
             if pullback is not None:
-                self.kept, self.kept_from = (pullback, outputs), self._read()
+                self.kept, self.kept_from = (pullback, outputs), self._arguments()
             self._finish(outputs, changed)
         elif self.wants_gradients:
             self._finish(
@@ -409,7 +410,7 @@ class Pass:
             )
         elif self.train and self.bound.arrays.wrt:
             outputs, changed, pullback = self._run_one("forward", programs.forward_kept, *inputs)
-            self.kept, self.kept_from = (pullback, outputs), self._read()
+            self.kept, self.kept_from = (pullback, outputs), self._arguments()
             self._finish(outputs, changed)
         else:
             program = programs.predicting(inputs)

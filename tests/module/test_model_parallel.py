@@ -215,15 +215,38 @@ def test_an_optimizer_of_the_users_own():
     assert_same_parameters(spread, alone)
 
 
+COMPRESSION = {"type": "2bit", "threshold": 0.05}
+
+
+def test_a_store_that_compresses():
+    """`set_gradient_compression` of a store that is given is what ``compression_params`` is."""
+    net = without_dropout(layers().get_internals()["b_output"])
+    net = mx.sym.SoftmaxOutput(net, name="softmax")
+    found = []
+    for params in (None, COMPRESSION):
+        module = mx.mod.Module(net, context=[mx.cpu(0), mx.cpu(4)], compression_params=params)
+        store = mx.kv.create("device")
+        if params is None:
+            store.set_gradient_compression(COMPRESSION)
+        data = batches()
+        module.bind(data.provide_data, data.provide_label)
+        module.init_params(Steady())
+        module.init_optimizer(store, optimizer_params={"learning_rate": 0.3})
+        for batch in data:
+            module.forward_backward(batch)
+            module.update()
+        found.append(module)
+    assert_same_parameters(found[1], found[0])
+
+
 def test_compressed_gradients():
     net = layers().get_internals()["b_output"]
     net = mx.sym.SoftmaxOutput(without_dropout(net), name="softmax")
     found = []
     for groups in (None, REPLICAS[0]):
         module = mx.mod.Module(
-            net, context=[mx.cpu(0), mx.cpu(4)], group2ctxs=groups,
-            compression_params={"type": "2bit", "threshold": 0.05},
-        )  # fmt: skip
+            net, context=[mx.cpu(0), mx.cpu(4)], group2ctxs=groups, compression_params=COMPRESSION
+        )
         data = batches()
         module.bind(data.provide_data, data.provide_label)
         module.init_params(Steady())
