@@ -176,6 +176,28 @@ def test_created_on_several_devices():
     assert sorted(model.arg_params) == ["fc_bias", "fc_weight"]
 
 
+@pytest.mark.filterwarnings("ignore:.*each context trains:UserWarning")
+def test_devices_that_train_apart_keep_their_parameters_from_epoch_to_epoch():
+    normed = mx.sym.BatchNorm(mx.sym.Variable("data"), name="bn")
+    out = mx.sym.FullyConnected(normed, num_hidden=3, name="fc")
+    np.random.seed(3)  # noqa: NPY002 - what NDArrayIter shuffles by
+    model = mx.model.FeedForward(
+        mx.sym.SoftmaxOutput(out, name="softmax"), [mx.cpu(0), mx.cpu(1)], num_epoch=3,
+        numpy_batch_size=4, learning_rate=2.0, arg_params={"fc_weight": mx.nd.array(WEIGHT)},
+        initializer=lambda name, array: array.__setitem__(slice(None), name.endswith("gamma")),
+    )  # fmt: skip
+    values = []
+    model.fit(
+        X, Y, eval_data=mx.io.NDArrayIter(X, Y, 4), eval_metric="ce", kvstore=None,
+        eval_end_callback=lambda param: values.append(param.eval_metric.get()[1]),
+    )  # fmt: skip
+    # What MXNet 1.9.1 made of these.
+    assert values == pytest.approx([2.454533, 2.867626, 3.628246], rel=1e-4)
+    assert model.arg_params["fc_weight"].asnumpy()[0].tolist() == pytest.approx(
+        [-0.409043, 0.720869, -0.598305, 0.109036], rel=1e-3
+    )
+
+
 def test_batches_are_counted_from_one_and_epochs_may_be_short():
     counted = []
     model = made(num_epoch=2, epoch_size=2)

@@ -87,6 +87,7 @@ class BaseModule:
         self._adds_up = False  # bound by fit(accumulate=)
         self._scores_whole = False  # whether the next `score`, of `fit`, reduces over all workers
         self._logs = True  # fit logs values
+        self._averages = True  # fit sets the states of replicas to their mean after an epoch
         self._symbol: Any = None
 
     def _need(self, what: str, *, params: bool = False, optimizer: bool = False) -> None:
@@ -507,7 +508,8 @@ class BaseModule:
         """Log an epoch of training, and call MXNet's functions of its end."""
         self._log_values(run.epoch, "Train", run.trained)
         self.logger.info("Epoch[%d] Time cost=%.3f", run.epoch, time.perf_counter() - began_s)
-        self._average_states()
+        if self._averages:
+            self._average_states()
         if callbacks:
             arg_now, aux_now = self.get_params()
             for callback in as_list(callbacks):

@@ -114,7 +114,7 @@ class FeedForward:
         module = self._module(data, logger or logging, work_load_list)
         data.reset()
         renewed = _Renewed(data, module.logger, self.begin_epoch, self.epoch_size)
-        module._logs = False
+        module._logs = module._averages = False
         module.logger.info("Start training with %s", self.ctx)
         module.fit(
             renewed,
