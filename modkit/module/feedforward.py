@@ -30,7 +30,7 @@ class FeedForward:
 
     Inputs are the arguments whose names end in ``data`` or ``label``; the rest are parameters.
     Differs: `predict` uses the present parameters; MXNet's keeps those of its first call while
-    shapes stay.
+    shapes stay. `score` resets the metric that it is given; MXNet's adds to what it holds.
 
     Args:
         symbol: the net, or a function from bucket key to net.
