@@ -20,7 +20,8 @@ EXCUSED = [
         r"|Invalid axis! axis should be between 0 and -1|axis = 0 out of bounds|out of range: 1"
         r"|cannot be a negative value -1|trying to split .* with shape \[-1"
         r"|Axis should be in the range|Invalid begin, end|Exceeds input dimensions"
-        r"|Not enough information to infer|Shape dim size must be known|only accept 2D data|should be 4D)",
+        r"|Not enough information to infer|Shape dim size must be known|only accept 2D data"
+        r"|should be 4D)",
         "defect of the reference: operators read what is not known yet",
     ),
     (
