@@ -8,7 +8,12 @@ import pytest
 
 import modkit as mx
 from modkit.errors import NotReadyError, ParameterError
-from modkit.model import _create_kvstore, create_kvstore
+from modkit.model import (
+    _create_kvstore,
+    _initialize_kvstore,
+    _update_params,
+    create_kvstore,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:FeedForward:DeprecationWarning")
 
@@ -62,6 +67,27 @@ def test_what_is_no_store():
         create_kvstore("locl", 1, SMALL)  # also where no store is needed
     with pytest.raises(NotReadyError, match="no launcher"):
         create_kvstore("dist_sync", 1, SMALL)
+
+
+@pytest.mark.parametrize("kind", [None, "device"])
+def test_contexts_have_parameters_of_their_own_where_a_program_updates_them(kind):
+    """As in programs that train a module's arrays without its optimizer."""
+    module = mx.mod.Module(net(), context=[mx.cpu(0), mx.cpu(1)])
+    module.bind([("data", (4, 4))], [("softmax_label", (4,))])
+    module.init_params(mx.init.Constant(0.5))
+    names, group = ["fc_weight", "fc_bias"], module._exec_group
+    store = None if kind is None else mx.kv.create(kind)
+    if store is not None:
+        _initialize_kvstore(store, group.param_arrays, module.get_params()[0], names, False)
+    module.forward_backward(mx.io.DataBatch([mx.nd.array(X[:4])], [mx.nd.array([0, 1, 2, 0])]))
+    grads = [grad.asnumpy() for grad in group.grad_arrays[0]]
+    updater = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.1))
+    _update_params(group.param_arrays, group.grad_arrays, updater, 2, store, names)
+    steps = [0.1 * grad for grad in ([sum(grads)] * 2 if store else grads)]
+    for array, step in zip(group.param_arrays[0], steps, strict=True):
+        np.testing.assert_allclose(array.asnumpy(), 0.5 - step, rtol=1e-5)
+    weight = module.get_params()[0]["fc_weight"].asnumpy()
+    np.testing.assert_allclose(weight, 0.5 - sum(steps) / 2, rtol=1e-5)
 
 
 # ── FeedForward ─────────────────────────────────────────────────────────────────────────────

@@ -256,7 +256,13 @@ class GroupInspection(GroupBinding):
 
     @property
     def param_arrays(self) -> list[list[NDArray]]:
-        """For each parameter its array on each context."""
+        """For each parameter its array on each context.
+
+        Without an optimizer of the module, each context gets parameters of its own, as programs
+        write them that loop over contexts.
+        """
+        if len(self.contexts) > 1 and not self.store.optimized:
+            self.store.train_apart(True)
         return [[e.arg_dict[n] for e in self.execs] for n in self.param_names]
 
     @property

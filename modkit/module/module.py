@@ -514,6 +514,7 @@ class Module(BaseModule):
             self._counts_left = self._present_optimizer.num_update == 0
 
     def _follow_store(self) -> None:
+        self._exec_group.store.optimized = True
         self._exec_group.store.train_apart(self._module_optimizer.apart)
 
     def _bind_as_stored(self) -> None:

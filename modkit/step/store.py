@@ -84,6 +84,7 @@ class Store:
         home: the placement.
         apart: whether each replica trains parameters of its own: they are stored as auxiliary
             states are.
+        optimized: whether a module's optimizer trains them, and decides on ``apart``.
         params: slots of the parameters; `aux` and `grads` likewise.
         state: the present values.
         work: by field, the pass that will replace it.
@@ -92,7 +93,7 @@ class Store:
     """
 
     def __init__(self, home: Placement):
-        self.home, self.apart = home, False
+        self.home, self.apart, self.optimized = home, False, False
         self.params: dict[str, Slot] = {}
         self.aux: dict[str, Slot] = {}
         self.grads: dict[str, Slot] = {}
