@@ -109,8 +109,8 @@ def imresize(src: NDArray, w: int, h: int, interp: int = 1, out: NDArray | None 
     Raises:
         ParameterError: a size below 1, or another ``interp``.
     """
-    if not all(isinstance(n, Real) and n >= 1 for n in (w, h)):
-        raise ParameterError(f"imresize: got w={w!r}, h={h!r}, expected 1 or more")
+    if not all(isinstance(n, Integral) and n >= 1 for n in (w, h)):
+        raise ParameterError(f"imresize: got w={w!r}, h={h!r}, expected integers of 1 or more")
     return _written(_changed(src, lambda image: resized(image, h, w, interp), "imresize"), out)
 
 

@@ -44,8 +44,12 @@ def resized(image: np.ndarray, height: int, width: int, interp: int) -> np.ndarr
     rows, columns, channels = image.shape
     levels = image.dtype == np.uint8
     how = kernels.resizing((rows, columns), (height, width), channels, interp, levels)
-    if how.bits:
-        return kernels.in_fixed_point(image, how.rows, how.columns, how.bits)
+    if how.bits:  # in lines of numbers, which NumPy changes faster than pixels of three
+        lines = image.reshape(rows, columns * channels, 1)
+        made = kernels.in_fixed_point(
+            lines, how.rows, _of_channels(how.columns, channels), how.bits
+        )
+        return made.reshape(height, width, channels)
     ties_to_even = levels and interp != kernels.NEAREST and not how.upward
     for axis, (index, weight) in enumerate((how.rows, how.columns)):
         if len(index) == image.shape[axis]:
@@ -59,6 +63,14 @@ def resized(image: np.ndarray, height: int, width: int, interp: int) -> np.ndarr
         ]
         image = functools.reduce(np.add, parts)
     return np.rint(image) if ties_to_even else image
+
+
+def _of_channels(taps: kernels.Taps, channels: int) -> kernels.Taps:
+    """The taps of columns as those of each channel's number in a line."""
+    numbers = taps.positions[:, np.newaxis] * channels + np.arange(channels)[:, np.newaxis]
+    return kernels.Taps(
+        numbers.reshape(-1, taps.positions.shape[1]), taps.weights.repeat(channels, 0)
+    )
 
 
 def as_dtype(image: np.ndarray, dtype: Any) -> np.ndarray:

@@ -64,6 +64,7 @@ BAD = [
     (lambda: mx.image.imread("absent.png"), MissingFileError, "absent.png"),
     (lambda: mx.image.imresize(mx.nd.ones((2, 2, 3)), 0, 5), ValueError, "1 or more"),
     (lambda: mx.image.imresize(mx.nd.ones((2, 2, 3)), [], 5), mx.MXNetError, r"got w=\[\], h=5"),
+    (lambda: mx.image.imresize(mx.nd.ones((2, 2, 3)), 3, 2.7), ValueError, "h=2.7, expected int"),
     (lambda: mx.image.imresize(mx.nd.ones((2, 2, 3)), 3, 5, 7), ValueError, "interp"),
     (lambda: mx.image.imresize(mx.nd.ones((2, 2)), 3, 5), ValueError, "height, width"),
     (lambda: mx.image.CreateAugmenter((3, 5, 5), rand_resize=True), ValueError, "rand_crop"),
