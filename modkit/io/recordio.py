@@ -167,8 +167,9 @@ class MXRecordIO:
 
     def reset(self) -> None:
         """Go back to the beginning; a writer starts the file anew."""
-        self.close()
-        self.open()
+        with self._turn:
+            self.close()
+            self.open()
 
     def _handle(self, flag: str, what: str) -> BinaryIO:
         """The open file, in the process that opened it."""
@@ -199,7 +200,6 @@ class MXRecordIO:
         Raises:
             ParameterError: ``buf`` is not bytes, or has 2²⁹ of them or more.
         """
-        file = self._handle("w", "write")
         if not isinstance(buf, bytes | bytearray | memoryview):
             raise ParameterError(f"{self.uri}: write: got {type(buf).__name__}, expected bytes")
         buf = bytes(buf)
@@ -208,12 +208,14 @@ class MXRecordIO:
             raise ParameterError(
                 f"{self.uri}: write: got {len(buf)} bytes, expected fewer than {most + 1}"
             )
-        try:
-            # One write, so that no interrupt or other thread separates the parts.
-            file.write(record_format.encoded(buf))
-        except OSError as error:
-            with self._access():
-                raise error
+        record = record_format.encoded(buf)
+        with self._turn:
+            file = self._handle("w", "write")
+            try:
+                file.write(record)  # one write, so that no interrupt separates the parts
+            except OSError as error:
+                with self._access():
+                    raise error
 
     # ── Reading ─────────────────────────────────────────────────────────────────────────────
 
@@ -223,9 +225,8 @@ class MXRecordIO:
         Raises:
             FileFormatError: the file is no RecordIO file, or ends within a record.
         """
-        file = self._handle("r", "read")
         with self._turn:
-            return self._read(file)
+            return self._read(self._handle("r", "read"))
 
     def _read(self, file: BinaryIO) -> bytes | None:
         kind, part = self._read_part(file)
@@ -250,12 +251,12 @@ class MXRecordIO:
             ParameterError: ``place`` is no integer.
             FileFormatError: no record begins there.
         """
-        file = self._handle("r", "read_at")
         if isinstance(place, bool) or not isinstance(place, Integral):
             raise ParameterError(f"{self.uri}: read_at: got {typed(place)}, expected an integer")
-        if not 0 <= place < self._size:
-            raise self._bad(file, f"no record begins outside of its {self._size} bytes", place)
         with self._turn:
+            file = self._handle("r", "read_at")
+            if not 0 <= place < self._size:
+                raise self._bad(file, f"no record begins outside of its {self._size} bytes", place)
             file.seek(place)
             record = self.read()
         if record is None:

@@ -7,6 +7,7 @@ import os
 import pickle
 import select
 import struct
+import sys
 import threading
 import time
 import zlib
@@ -213,6 +214,18 @@ def test_index_lines_of_several_threads_are_all_there(tmp_path):
         list(written)
     lines = (tmp_path / "i").read_text().splitlines()
     assert sorted(int(line.split("\t")[0]) for line in lines) == list(range(3000))
+
+
+def test_threads_may_reset_a_reader_that_others_read():
+    file = MXRecordIO(FILES / "plain.rec", "r")
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            found = pool.map(lambda _: (file.reset(), file.read())[1], range(300))
+            assert {*found} <= {*RECORDS, None}
+    finally:
+        sys.setswitchinterval(before)
 
 
 @pytest.mark.parametrize("place", [-1, 10**30, 1.5, "0", True, None])
