@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +19,10 @@ from modkit.io.image_decoding import check_scaled
 from modkit.io.image_record_base import ImageRecordBase, decoded_to, image_shape, read_options
 from modkit.io.list_file import list_lines
 from modkit.io.packing import unpack
-from modkit.ndarray.files import load
+from modkit.ndarray import array
+from modkit.ndarray.files import load, save
+
+_logger = logging.getLogger(__name__)
 
 _OPTIONS: dict[str, tuple[Any, Any]] = {
     "path_imgidx": (str, ""),
@@ -37,6 +42,9 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     **image_augmentation.OPTIONS,
 }
 """Parameters with their types and defaults."""
+
+_NORMAL = {"mean_img", "dtype", "scale", *(f"{n}_{c}" for n in ("mean", "std") for c in "rgb")}
+"""Those that change no pixel before it is normalised."""
 
 _INERT = ("aug_seq", "shuffle_chunk_size", "shuffle_chunk_seed", "device_id", "mean_a", "std_a")
 """Parameters of MXNet's threads and devices, and of a fourth channel."""
@@ -162,7 +170,8 @@ class ImageRecordIter(ImageRecordBase):
     A pixel becomes ``(contrast * pixel + light - mean) * (scale / std)`` in float32.
     Differs: the random stream is not MXNet's, and ``shuffle`` draws from the whole file. Without
     ``round_batch`` an incomplete last batch states its padding; MXNet 1.9.1 states none, and
-    leaves what an earlier batch, or nothing, wrote there.
+    leaves what an earlier batch, or nothing, wrote there. A new ``mean_img`` is the mean of pixels;
+    MXNet's is that of pixels scaled already, which it subtracts from pixels.
 
     Args:
         path_imgrec: path of the records.
@@ -193,7 +202,8 @@ class ImageRecordIter(ImageRecordBase):
         preprocess_threads: number of images decoded at a time (4).
         path_imglist: a list file, whose labels are taken instead of the records', by their id.
         mean_img: a file of arrays with ``mean_img``, (channels, height, width), which is
-            subtracted in place of ``mean_r``, ``mean_g`` and ``mean_b``.
+            subtracted in place of ``mean_r``, ``mean_g`` and ``mean_b``; without such a file, it
+            gets the mean of all images first.
         inter_method: interpolation: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos, 9 by the
             sizes, 10 at random (1).
         rotate: rotate by this angle; by default one up to max_rotate_angle (0).
@@ -235,7 +245,7 @@ class ImageRecordIter(ImageRecordBase):
             shape=shape,
             mean=tuple(given[f"mean_{c}"] for c in "rgb"),
             std=tuple(given[f"std_{c}"] for c in "rgb"),
-            mean_img=_mean_image(given["mean_img"], shape),
+            mean_img=self._mean_image(path_imgrec, given, shape),
             dtype=np.dtype(given["dtype"] or "float32"),
             augmentation=ImageAugmentation(
                 {n: given[n] for n in image_augmentation.OPTIONS}, given["rand_crop"]
@@ -248,6 +258,26 @@ class ImageRecordIter(ImageRecordBase):
         self._label_width = given["label_width"]
         label_shape = () if self._label_width == 1 else (self._label_width,)
         self._describe(shape, label_shape, self._dtype.type, np.float32)
+
+    def _mean_image(
+        self, path_imgrec: Any, given: Mapping[str, Any], shape: tuple[int, ...]
+    ) -> np.ndarray | None:
+        """The array of the file ``mean_img``, which is computed where there is none."""
+        path = given["mean_img"]
+        if not path:
+            return None
+        if not Path(path).exists():
+            _logger.info("There is no file %s: it gets the mean of the images", path)
+            save(path, {"mean_img": array(_mean(path_imgrec, given, shape, self.batch_size))})
+        arrays = load(path)
+        if not isinstance(arrays, dict) or "mean_img" not in arrays:
+            raise FileFormatError(f"{path}: expected an array with the name mean_img")
+        mean = arrays["mean_img"].asnumpy()
+        if mean.shape != shape:
+            raise ShapeError(
+                f"{path}: mean_img has shape {mean.shape}, expected data_shape {shape}"
+            )
+        return mean.astype(np.float32)
 
     def _image(
         self, record: bytes, draws: np.ndarray, seed: int | None
@@ -286,24 +316,24 @@ class ImageRecordUInt8Iter_v1(ImageRecordUInt8Iter):
     """`ImageRecordUInt8Iter` under its old name."""
 
 
+def _mean(
+    path_imgrec: Any, given: Mapping[str, Any], shape: tuple[int, ...], batch_size: int
+) -> np.ndarray:
+    """The mean of the images that an iterator with these options has in its first epoch."""
+    plain = {n: default for n, (_, default) in _OPTIONS.items() if n in _NORMAL}
+    plain = {**given, **plain, "round_batch": False}
+    total, count = np.zeros(shape), 0
+    for batch in ImageRecordIter(path_imgrec, shape, batch_size, **plain):
+        count += batch_size - batch.pad
+        total += batch.data[0].asnumpy()[: batch_size - batch.pad].sum(0, np.float64)
+    return (total / max(count, 1)).astype(np.float32)
+
+
 def labels_of(path: str) -> dict[int, np.ndarray] | None:
     """Labels by the id of an image, from a list; ``None`` without one."""
     if not path:
         return None
     return {line.number: np.array(line.labels, np.float32) for line in list_lines(path)}
-
-
-def _mean_image(path: str, shape: tuple[int, ...]) -> np.ndarray | None:
-    """The array ``mean_img`` of a file."""
-    if not path:
-        return None
-    arrays = load(path)
-    if not isinstance(arrays, dict) or "mean_img" not in arrays:
-        raise FileFormatError(f"{path}: expected an array with the name mean_img")
-    mean = arrays["mean_img"].asnumpy()
-    if mean.shape != shape:
-        raise ShapeError(f"{path}: mean_img has shape {mean.shape}, expected data_shape {shape}")
-    return mean.astype(np.float32)
 
 
 def _read_options(given: dict[str, Any]) -> dict[str, Any]:

@@ -286,6 +286,16 @@ def test_a_deviation_of_zero_is_refused(make):
         make(std_g=0.0)
 
 
+def test_a_mean_image_without_a_file_is_computed_as_in_mxnet(make, tmp_path):
+    path = str(tmp_path / "mean.nd")
+    made, again = (next(make(mean_img=path, scale=0.5)).data[0].asnumpy() for _ in range(2))
+    mean = IMAGES.transpose(0, 3, 1, 2).mean(0).astype(np.float32)
+    np.testing.assert_array_equal(mx.nd.load(path)["mean_img"].asnumpy(), mean)
+    np.testing.assert_array_equal(made, again)
+    first = IMAGES[:3].transpose(0, 3, 1, 2).astype(np.float32)
+    np.testing.assert_array_equal(made, (first - mean) * np.float32(0.5))
+
+
 def test_parameters_at_their_defaults_change_nothing(make):
     neutral = {name: default for name, (_, default) in image_augmentation.OPTIONS.items()}
     threads = {"aug_seq": "aug_default", "device_id": 0, "shuffle_chunk_size": 0}
