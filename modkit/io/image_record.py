@@ -323,9 +323,10 @@ def _mean(
     plain = {n: default for n, (_, default) in _OPTIONS.items() if n in _NORMAL}
     plain = {**given, **plain, "round_batch": False}
     total, count = np.zeros(shape), 0
-    for batch in ImageRecordIter(path_imgrec, shape, batch_size, **plain):
-        count += batch_size - batch.pad
-        total += batch.data[0].asnumpy()[: batch_size - batch.pad].sum(0, np.float64)
+    for batch in ImageRecordIter(path_imgrec, shape, batch_size, **plain)._epoch():
+        images = np.asarray(batch.data)[: batch_size - batch.pad]
+        count += len(images)
+        total += images.sum(0, np.float64)
     return (total / max(count, 1)).astype(np.float32)
 
 
