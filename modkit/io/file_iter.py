@@ -221,20 +221,25 @@ def check_parameters(caller: str, given: Mapping[str, Any], known: Iterable[str]
 def files_at(path: str) -> list[Path]:
     """The file at ``path``, or all files of the folder, by name; without empty ones.
 
+    ``path`` may be several paths with ``;`` between.
+
     Raises:
         MissingFileError: there is no such file or folder.
         FileFormatError: there are only empty ones.
     """
-    place = Path(path)
+    places = [Path(path)]
+    if ";" in path and not places[0].exists():
+        places = [Path(part) for part in path.split(";") if part]
+    files = []
+    for place in places:
+        with named_errors(place, "read"):
+            inside = place.iterdir() if place.is_dir() else [place]
+            files += sorted(each for each in inside if not each.is_dir())
     with named_errors(path, "read"):
-        files = [place]
-        if place.is_dir():
-            files = sorted(each for each in place.iterdir() if each.is_file())
         filled = [each for each in files if each.stat().st_size]
     if not filled:
-        raise FileFormatError(
-            f"{path}: {'all files are' if place.is_dir() else 'the file is'} empty"
-        )
+        one = len(places) == 1 and not places[0].is_dir()
+        raise FileFormatError(f"{path}: {'the file is' if one else 'all files are'} empty")
     return filled
 
 

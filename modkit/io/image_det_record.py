@@ -15,7 +15,6 @@ from modkit.io.detection_augmentation import DetectionAugmentation
 from modkit.io.image_record import labels_of, resized
 from modkit.io.image_record_base import ImageRecordBase, decoded_to, image_shape, read_options
 from modkit.io.packing import IRHeader, box_label, unpack
-from modkit.io.recordio import MXRecordIO
 
 _OPTIONS: dict[str, tuple[Any, Any]] = {
     **image_record_base.OPTIONS,
@@ -55,7 +54,7 @@ class ImageDetRecordIter(ImageRecordBase):
     A pixel becomes ``(pixel - mean) / std * scale`` in float32.
 
     Args:
-        path_imgrec: path of the records.
+        path_imgrec: path of the records; see `ImageRecordIter`.
         data_shape: (channels, height, width) of an image in the batch; 1 or 3 channels.
         batch_size: samples in a batch.
         data_name, label_name: names of the data and of the label.
@@ -140,8 +139,8 @@ class ImageDetRecordIter(ImageRecordBase):
         self._describe(self._shape, (self._label_size,), np.float32)
 
     def _longest_label(self) -> int:
-        with MXRecordIO(self._path, "r") as file:
-            labels = (self._located(at, self._label_in, file.read_at(at)) for at in self._offsets)
+        with self._records.opened() as read:
+            labels = (self._located(at, self._label_in, read(at)) for at in self._records.places)
             return max(map(len, labels), default=0)
 
     def _label_in(self, record: bytes) -> np.ndarray:

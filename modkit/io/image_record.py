@@ -174,7 +174,8 @@ class ImageRecordIter(ImageRecordBase):
     MXNet's is that of pixels scaled already, which it subtracts from pixels.
 
     Args:
-        path_imgrec: path of the records.
+        path_imgrec: path of the records, or of a folder of such files; or several paths with ``;``
+            between.
         data_shape: (channels, height, width) of an image in the batch; 1 or 3 channels.
         batch_size: samples in a batch.
         data_name, label_name: names of the data and of the label.

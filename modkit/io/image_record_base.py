@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import math
 import os
@@ -14,7 +15,14 @@ import numpy as np
 
 from modkit.errors import FileFormatError, ParameterError
 from modkit.files import located
-from modkit.io.file_iter import HostBatch, MXDataIter, PaddedBatches, check_parameters, shape_of
+from modkit.io.file_iter import (
+    HostBatch,
+    MXDataIter,
+    PaddedBatches,
+    check_parameters,
+    files_at,
+    shape_of,
+)
 from modkit.io.image_decoding import pixels
 from modkit.io.order import Shuffler, checked_part, generator
 from modkit.io.packing import IRHeader
@@ -33,6 +41,55 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
     "preprocess_threads": (int, 4),
 }
 """Parameters with their types and defaults."""
+
+
+class RecordFiles:
+    """The records of a part of one file or several, which follow each other.
+
+    Args:
+        path: see `files_at`.
+        num_parts, part_index: number of parts of about equal size, and the one to read, which has
+            the records that begin in its share of the bytes.
+
+    Attributes:
+        places: where the records begin, in the bytes of all files.
+    """
+
+    def __init__(self, path: str, num_parts: int, part_index: int):
+        self._files = list(map(os.fspath, files_at(path)))
+        self._begins: list[int] = []
+        self.places: list[int] = []
+        total = 0
+        for name in self._files:
+            with MXRecordIO(name, "r") as file:
+                offsets, size = file.places()
+            self._begins.append(total)
+            self.places += [total + offset for offset in offsets]
+            total += size
+        step = math.ceil(total / num_parts)
+        self.places = [place for place in self.places if place // step == part_index]
+
+    def _found(self, place: int) -> tuple[int, int]:
+        """The number of a file, and the offset in it."""
+        number = bisect.bisect(self._begins, place) - 1
+        return number, place - self._begins[number]
+
+    def name(self, place: int) -> str:
+        """File and offset of a record, for errors."""
+        number, offset = self._found(place)
+        return f"{self._files[number]}: at byte {offset}"
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Callable[[int], bytes]]:
+        """A block with a function that reads the record of a place."""
+        with contextlib.ExitStack() as stack:
+            files = [stack.enter_context(MXRecordIO(name, "r")) for name in self._files]
+
+            def read(place: int) -> bytes:
+                number, offset = self._found(place)
+                return files[number].read_at(offset)
+
+            yield read
 
 
 class ImageRecordBase(MXDataIter):
@@ -54,13 +111,12 @@ class ImageRecordBase(MXDataIter):
         given: Mapping[str, Any],
         seed_aug: int,
     ):
-        caller = type(self).__name__
         super().__init__(batch_size, *names)
-        self._path = os.fspath(path)
         self._threads = max(given["preprocess_threads"], 1)
         self._shuffler = Shuffler(self._added_seed + given["seed"]) if given["shuffle"] else None
         self._draws = generator(seed_aug)
-        self._offsets = _part(caller, self._path, given["num_parts"], given["part_index"])
+        part = checked_part(given["num_parts"], given["part_index"], type(self).__name__)
+        self._records = RecordFiles(os.fspath(path), *part)
         self._following: list[int] | None = None
         self._batches = PaddedBatches(self.batch_size, given["round_batch"])
 
@@ -100,7 +156,7 @@ class ImageRecordBase(MXDataIter):
 
     def _epoch(self) -> Iterator[HostBatch]:
         order, self._following = self._following or self._new_order(), None
-        with _threads(self._threads) as pool, MXRecordIO(self._path, "r") as file:
+        with _threads(self._threads) as pool, self._records.opened() as read:
             for ids, pad in self._batches.ids(len(order)):
                 real = len(ids) - pad
                 if pad and self._batches.round_batch:
@@ -115,11 +171,11 @@ class ImageRecordBase(MXDataIter):
                 if self._passing_over:
                     yield HostBatch(np.empty(0), np.empty(0), pad, np.array(numbers, np.uint64))
                     continue
-                offsets = [self._offsets[n] for n in numbers]
-                records = [file.read_at(offset) for offset in offsets]
+                places = [self._records.places[n] for n in numbers]
+                records = list(map(read, places))
                 data = aligned((len(numbers), *self.provide_data[0].shape[1:]), self._dtype)
                 filled = pool.map(
-                    self._located, offsets, repeat(self._fill), data, records, draws, seeds
+                    self._located, places, repeat(self._fill), data, records, draws, seeds
                 )
                 labels = np.stack(list(filled))
                 yield HostBatch(data, labels, pad, np.array(numbers, np.uint64))
@@ -130,12 +186,12 @@ class ImageRecordBase(MXDataIter):
         return label
 
     def _new_order(self) -> list[int]:
-        count = range(len(self._offsets))
+        count = range(len(self._records.places))
         return self._shuffler.shuffled(count) if self._shuffler else list(count)
 
     def _located(self, place: int, call: Callable[..., Result], *args: Any) -> Result:
-        """The result of a call for the record at a byte, which its errors name."""
-        with located(f"{self._path}: at byte {place}"):
+        """The result of a call for the record at a place, which its errors name."""
+        with located(self._records.name(place)):
             return call(*args)
 
 
@@ -172,17 +228,6 @@ def _threads(count: int) -> Iterator[ThreadPoolExecutor]:
         yield pool
     finally:
         pool.shutdown(wait=False)
-
-
-def _part(caller: str, path: str, num_parts: int, part_index: int) -> Sequence[int]:
-    """Offsets of the records of a part: those that begin in its share of the bytes."""
-    checked_part(num_parts, part_index, caller)
-    with MXRecordIO(path, "r") as file:
-        offsets, size = file.places()
-    if not size:
-        raise FileFormatError(f"{path}: the file is empty")
-    step = math.ceil(size / num_parts)
-    return [offset for offset in offsets if offset // step == part_index]
 
 
 def image_shape(caller: str, given: Any) -> tuple[int, int, int]:

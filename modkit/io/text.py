@@ -62,7 +62,7 @@ class CSVIter(_TableIter):
     to the beginning; as integers, ``1.0e+01`` is 10, of which MXNet reads the 1.
 
     Args:
-        data_csv: path of the data.
+        data_csv: path of the data; or several with ``;`` between.
         data_shape: shape of a sample.
         label_csv: path of the labels; without, the label of each sample is the number 0.
         label_shape: shape of a label.
@@ -226,7 +226,7 @@ class LibSVMIter(_TableIter):
     memory.
 
     Args:
-        data_libsvm: path of the data.
+        data_libsvm: path of the data; or several with ``;`` between.
         data_shape: shape of a sample: one number.
         label_libsvm: path of labels in the same form; without, the first number of each line of
             the data is its label.

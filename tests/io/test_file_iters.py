@@ -75,6 +75,21 @@ def test_csv_integers_may_be_written_as_floats(tmp_path):
     assert batch.data[0].dtype == np.int32
 
 
+def test_several_files_follow_each_other_as_in_mxnet(tmp_path):
+    paths = [text(tmp_path, f"{n}.csv", f"{n},0\n") for n in (2, 1)]
+    empty = text(tmp_path, "empty.csv", "")
+    made = mx.io.CSVIter(";".join([*paths, empty, ""]), (2,), batch_size=1)
+    assert [b.data[0].asnumpy()[0, 0] for b in made] == [2, 1]
+    with pytest.raises(MissingFileError, match=r"no\.csv: there is no such file"):
+        mx.io.CSVIter(f"{paths[0]};{tmp_path}/no.csv", (2,), batch_size=1)
+    with pytest.raises(FileFormatError, match="all files are empty"):
+        mx.io.CSVIter(f"{empty};{empty}", (2,), batch_size=1)
+    lines = [text(tmp_path, f"{n}.t", f"{n} 0:1\n") for n in (3, 4)]
+    parts = [mx.io.LibSVMIter(";".join(lines), (2,), batch_size=1, num_parts=2, part_index=n)
+             for n in (0, 1)]  # fmt: skip
+    assert [[b.label[0].asscalar() for b in part] for part in parts] == [[3], [4]]
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 @pytest.mark.parametrize(
     "rows", ["1,2,\n3,4,\n", "1,2\n3,4,\n", "1,2,\r\n3,4", "\ufeff1,2\n3,4\n", "\ufeff1,2\n3,4,"]

@@ -286,6 +286,26 @@ def test_a_deviation_of_zero_is_refused(make):
         make(std_g=0.0)
 
 
+def test_records_of_several_files_follow_each_other_as_in_mxnet(make, records, tmp_path):
+    other = tmp_path / "folder" / "y.rec"
+    other.parent.mkdir()
+    with recordio.MXRecordIO(other, "w") as file:
+        file.write(recordio.pack_img((0, 7.0, 7, 0), IMAGES[0], 9, ".png"))
+        file.write(recordio.pack((0, 8.0, 8, 0), b"no image"))
+    path = f"{records};{other}"
+    it = make(path_imgrec=path, batch_size=1)
+    assert [next(it).label[0].asscalar() for _ in range(8)] == list(range(8))
+    last = make(path_imgrec=path, batch_size=1, num_parts=2, part_index=1)
+    first = make(path_imgrec=path, batch_size=1, num_parts=2, part_index=0)
+    count = len(list(first))
+    assert 3 <= count <= 6
+    assert next(last).label[0].asscalar() == count
+    it = make(path_imgrec=str(other.parent), batch_size=1)
+    assert next(it).label[0].asscalar() == 7
+    with pytest.raises(FileFormatError, match=r"y\.rec: at byte [0-9]+: a record of"):
+        next(it)
+
+
 def test_a_mean_image_without_a_file_is_computed_as_in_mxnet(make, tmp_path):
     path = str(tmp_path / "mean.nd")
     made, again = (next(make(mean_img=path, scale=0.5)).data[0].asnumpy() for _ in range(2))
