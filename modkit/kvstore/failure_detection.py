@@ -155,6 +155,17 @@ class WorkerWatch:
             self._relay.release()
         jax.distributed.shutdown()
 
+    def abandon(self) -> None:
+        """In a forked child: close its copies of the connections, and end without JAX's client.
+
+        The client would disconnect the parent. While a child holds the connections, the others do
+        not see that its parent has ended.
+        """
+        for link in self._links.values():
+            link.close()
+        atexit.unregister(self.leave)
+        atexit.register(end_process, 0)
+
     # ── The thread ──────────────────────────────────────────────────────────────────────────
 
     def _run(self) -> None:

@@ -139,6 +139,8 @@ def connect() -> Workers:
             if links is None:
                 links = _gather_connected(workers, seconds)
             workers.watch = WorkerWatch(workers.rank, links, seconds, relay)
+            if hasattr(os, "register_at_fork"):
+                os.register_at_fork(after_in_child=workers.watch.abandon)
             _made.append(workers)
             global _shown_before
             _shown_before, sys.excepthook = sys.excepthook, _end_at_once

@@ -3,6 +3,7 @@
 import pytest
 
 from modkit.kvstore.failure_detection import Report, failure_reason
+from tests.fresh import answer
 
 FINE = Report(4, None, 0.0, False, 100.0)
 WAITS = FINE._replace(entered=5, waiting_s=61.0)
@@ -30,3 +31,27 @@ WAITS = FINE._replace(entered=5, waiting_s=61.0)
 def test_judgements(reports, reason):
     found = failure_reason(dict(enumerate(reports)), 100.0, 60.0)
     assert found == reason or (found or "").startswith(reason or "nothing")
+
+
+FORK = """
+import os, signal, socket, sys, warnings
+from modkit.kvstore.failure_detection import WorkerWatch
+
+warnings.simplefilter("ignore")
+ours, theirs = socket.socketpair()
+watch = WorkerWatch(1, {0: theirs}, 60.0)
+child = os.fork()
+if not child:
+    signal.alarm(20)
+    watch.abandon()
+    assert theirs.fileno() == -1
+    sys.exit()
+print(os.waitpid(child, 0)[1])
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
+def test_a_forked_child_ends_without_the_others():
+    """It has no thread that would hear that all may end."""
+    assert answer(FORK) == 0
