@@ -63,18 +63,20 @@ def test_operators_outside_of_the_table_are_quick(name, tests):
     assert not all(map(quick.is_slow, items))
 
 
-@pytest.mark.parametrize(
-    "file", sorted({*quick.ONE_IN, *quick.LEFT_OUT, *quick.THOROUGH, *quick.ONE_SLOW_IN})
-)
-def test_what_is_left_out_is_there(file, tests):
-    path, _, name = file.partition("::")
-    text = (TESTS.parent / path).read_text()
-    listed = [*quick.LEFT_OUT.get(path, ()), *quick.THOROUGH.get(path, ())]
-    for each in [name] if name else listed:
+LISTED = {*quick.ONE_IN, *quick.ONE_SLOW_IN, *quick.SLOW}
+LISTED |= {f"{file}::{name}" for file, names in quick.THOROUGH.items() for name in names}
+
+
+@pytest.mark.parametrize("file", sorted({each.partition("::")[0] for each in LISTED}))
+def test_what_is_listed_is_there(file, tests):
+    text = (TESTS.parent / file).read_text()
+    for each in LISTED:
         function, _, row = each.partition("[")
-        assert f"def {function}(" in text
-        if found := row and tests.get(f"{path}::{function}"):
-            assert each in {item.name for item in found}
+        path, _, name = function.partition("::")
+        if path == file and name:
+            assert f"def {name}(" in text, each
+            if found := row and tests.get(function):
+                assert each in {item.nodeid for item in found}
 
 
 def test_what_is_quick_is_in_make_test(tests):

@@ -114,12 +114,15 @@ def _over(table: list[tuple[str, Case]]) -> pytest.MarkDecorator:
 def _in_groups(
     table: list[tuple[str, Case]], *, last: bool = False, defaults: bool = False
 ) -> pytest.MarkDecorator:
-    """Rows with their group; one row of each operator is quick."""
+    """Rows with their group; one of each operator is quick, a third of the rest in `make test`."""
     quick, params = _one_of_each(table), []
     names = {(family, case.id) for family, case in quick}
     slow = [(family, case) for family, case in table if (family, case.id) not in names]
-    for rows, marks in ((quick, []), (slow, [pytest.mark.slow])):
+    for rows in (quick, slow):
         for start in range(0, len(rows), TOGETHER):
+            marks = [] if rows is quick else [pytest.mark.slow]
+            if marks and start // TOGETHER % 3:
+                marks.append(pytest.mark.thorough)
             ids = ((family, case.id) for family, case in rows[start : start + TOGETHER])
             group = Group(tuple(ids), last, defaults)
             for family, case in rows[start : start + TOGETHER]:
