@@ -1,7 +1,6 @@
 """What the package's text may not hold: waits, private JAX, global settings, prints, loose ends."""
 
 import ast
-import functools
 import json
 import re
 import subprocess
@@ -67,7 +66,7 @@ SETS_SETTINGS = {
 """Files that set variables of the environment or JAX's settings, and why."""
 
 
-@functools.cache
+@pytest.fixture(scope="module")
 def trees():
     """The parsed sources, by file."""
     return {name: ast.parse(path.read_text(), str(path)) for name, path in SOURCES.items()}
@@ -101,21 +100,21 @@ def dotted(node):
     return getattr(node, "id", "")
 
 
-def test_nothing_waits_for_the_device_but_where_it_must():
+def test_nothing_waits_for_the_device_but_where_it_must(trees):
     assert "runtime.py" in SOURCES
-    for name, tree in trees().items():
+    for name, tree in trees.items():
         if not name.startswith(ALLOWED_FOLDERS):
             allowed, _ = ALLOWED.get(name, (set(), ""))
             assert attributes(tree) & WAITS <= allowed, f"{name} waits; where it must, say why"
 
 
-def test_every_leave_to_wait_is_used():
+def test_every_leave_to_wait_is_used(trees):
     for name, (words, _) in ALLOWED.items():
-        assert words <= attributes(trees()[name]), name
+        assert words <= attributes(trees[name]), name
 
 
-def test_no_private_jax_and_no_global_settings():
-    for name, tree in trees().items():
+def test_no_private_jax_and_no_global_settings(trees):
+    for name, tree in trees.items():
         for found in imports(tree):
             assert not re.search(r"\bjax\._src|\bjaxlib\b", found), (name, found)
             if name not in SETS_SETTINGS:
@@ -134,10 +133,10 @@ def test_operators_loop_so_that_traces_for_numpy_keep_the_loop():
     assert not where, f"use modkit.ops.loops: {where}"
 
 
-def test_only_the_command_line_prints():
+def test_only_the_command_line_prints(trees):
     calls = {
         name
-        for name, tree in trees().items()
+        for name, tree in trees.items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)

@@ -92,13 +92,6 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def quick_programs(folder):
-    """Results of the quick part's programs: for each worker a dictionary by label."""
-    text = calls(values=call("values", str(folder / "x.states")))
-    return answers(launch(text, options=["--devices-per-worker", "2"]))
-
-
-@pytest.fixture(scope="module")
 def signalled(folder):
     """The status of workers that a signal has stopped, and the folder of their checkpoints."""
     found = folder / "signalled"
@@ -108,10 +101,12 @@ def signalled(folder):
 
 
 @pytest.fixture(scope="module")
-def slow_programs(folder, signalled):
-    """Results of the slow part's programs: for each worker a dictionary by label."""
+def results(folder, signalled):
+    """Results of the programs: for each worker a dictionary by label."""
     stopped = str(folder / "stopped")
     text = calls(
+        values=call("values", str(folder / "x.states")),
+        unequal=call("unequal"),
         sharded=call("sharded", str(folder)),
         differing=call("differing"),
         fit=call("fit"),
@@ -130,8 +125,8 @@ def each(programs, name):
 
 
 @pytest.mark.dist
-def test_values_are_summed_over_workers(quick_programs, folder):
-    for rank, (own, size, kind, found) in enumerate(each(quick_programs, "values")):
+def test_values_are_summed_over_workers(results, folder):
+    for rank, (own, size, kind, found) in enumerate(each(results, "values")):
         assert (own, size, kind) == (rank, 2, "dist_sync")
         assert found == {
             "that of worker 0": [5.0],
@@ -191,7 +186,7 @@ def programs():
 
 
 @pytest.mark.dist
-def test_training_has_the_numbers_of_one_process_with_as_many_replicas(slow_programs):
+def test_training_has_the_numbers_of_one_process_with_as_many_replicas(results):
     dist_programs = programs()
     images, labels = dist_programs.data()
     order = np.concatenate(
@@ -199,7 +194,7 @@ def test_training_has_the_numbers_of_one_process_with_as_many_replicas(slow_prog
     )
     iterator = mx.io.NDArrayIter(images[order], labels[order], 16)
     wanted = dist_programs.trained(iterator, "local", [mx.cpu(0), mx.cpu(0)])
-    for rank, (own, batches, found) in enumerate(each(slow_programs, "fit")):
+    for rank, (own, batches, found) in enumerate(each(results, "fit")):
         assert (own, batches) == (rank, 3 * 2 * 3)
         for parameters in found:
             for name, value in wanted.items():
@@ -216,10 +211,10 @@ def test_one_worker_trains_as_a_process_alone_and_donates():
 
 
 @pytest.mark.dist
-def test_optimizer_states_in_parts_of_all_workers(slow_programs, folder):
+def test_optimizer_states_in_parts_of_all_workers(results, folder):
     """fc1: 8x5 and 8, fc2: 3x8 and 3, of which adam has two float32 arrays each."""
     length = {count: 8 * sum(-(-size // count) for size in (40, 8, 24, 3)) for count in (1, 2, 4)}
-    for _, found in each(slow_programs, "sharded"):
+    for _, found in each(results, "sharded"):
         assert found["whole"]["bytes"] == [length[1]] * 2
         assert found["4"]["bytes"] == [length[4]] * 2
         assert found["2"]["bytes"] == [length[2]]
@@ -252,29 +247,25 @@ def one_process():
 
 
 @pytest.mark.dist
-def test_statistics_masks_metrics_and_validation_are_those_of_all_workers(
-    one_process, slow_programs
-):
-    for _, found in each(slow_programs, "together"):
+def test_statistics_masks_metrics_and_validation_are_those_of_all_workers(one_process, results):
+    for _, found in each(results, "together"):
         check_whole(found, one_process)
 
 
 @pytest.mark.dist
-def test_a_worker_that_stops_on_purpose_stops_all_and_leaves_nothing_to_train(
-    slow_programs, folder
-):
+def test_a_worker_that_stops_on_purpose_stops_all_and_leaves_nothing_to_train(results, folder):
     """A request after batch 4 is agreed on while batch 6 is read, so batch 5 is the last."""
-    assert {"stopped", "again"} <= slow_programs[0].keys()
+    assert {"stopped", "again"} <= results[0].keys()
     assert max(p.name for p in (folder / "stopped").iterdir()) == "step-0000000005"
 
 
 @pytest.mark.dist
 def test_a_worker_that_has_a_signal_stops_all_and_the_checkpoint_goes_on(
-    one_process, signalled, slow_programs
+    one_process, signalled, results
 ):
     status, folder = signalled
     assert status == 128 + 15
-    for _, found in each(slow_programs, "on"):
+    for _, found in each(results, "on"):
         check_whole(found, one_process)
     # One process with two replicas goes on as well: worker 0 has written the rows of both.
     for path in folder.iterdir():
@@ -308,7 +299,7 @@ def test_the_recipe_has_the_numbers_of_one_process(tmp_path):
 
 @pytest.mark.dist
 @pytest.mark.slow
-def test_csr_batches_of_workers_are_summed(slow_programs):
+def test_csr_batches_of_workers_are_summed(results):
     sys.modules.setdefault("mxnet", mx)  # for the import in the programs
     try:
         from tests.kvstore import dist_programs
@@ -316,7 +307,7 @@ def test_csr_batches_of_workers_are_summed(slow_programs):
         if sys.modules["mxnet"] is mx:
             del sys.modules["mxnet"]
     wanted = dist_programs.machine_on(None, "local", mx.cpu())
-    for rank, (own, found) in enumerate(each(slow_programs, "sparse")):
+    for rank, (own, found) in enumerate(each(results, "sparse")):
         assert own == rank
         for name, value in wanted.items():
             np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=1e-6)
@@ -344,19 +335,17 @@ def test_a_worker_that_ends_ends_the_others(how, monkeypatch):
 
 
 @pytest.mark.dist
-def test_workers_with_other_shapes_are_refused():
-    done = launch(calls(unequal=call("unequal")), limit_s=60)
-    assert done.returncode == 1
-    text = "kvstore.init: the workers differ:"
-    assert text in done.stdout  # perhaps of one worker: it ends the other
+def test_workers_with_other_shapes_are_refused(results):
     first, second = (f"shape (2, {n}), float32, default in worker {n - 3}" for n in (3, 4))
-    assert f"key 'w': {first}; {second}" in done.stdout
+    for error in each(results, "unequal"):
+        assert error.startswith("DistributedError: kvstore.init: the workers differ:")
+        assert f"key 'w': {first}; {second}" in error
 
 
 @pytest.mark.dist
-def test_workers_that_differ_are_refused_before_the_first_epoch(slow_programs):
+def test_workers_that_differ_are_refused_before_the_first_epoch(results):
     """Each difference is an error in both workers, which go on to the next one."""
-    for rank, (own, found) in enumerate(each(slow_programs, "differing")):
+    for rank, (own, found) in enumerate(each(results, "differing")):
         assert own == rank
         assert len(found) == len(DIFFERENCES)
         for (name, text), message in zip(DIFFERENCES.items(), found, strict=True):
