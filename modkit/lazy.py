@@ -51,9 +51,10 @@ class Names:
             AttributeError: an unknown name; lists close matches or a replacement.
         """
         if name in self.modules or name in self._home:
+            home = self.modules.get(name) or self._home[name]
             # 250 collections of 0.1 s, with JAX
-            with uncollected(lasting=True), _same_random_numbers():
-                module = importlib.import_module(self.modules.get(name) or self._home[name])
+            with uncollected(home not in sys.modules, lasting=True), _same_random_numbers():
+                module = importlib.import_module(home)
             found = module if name in self.modules else getattr(module, name)
         elif name in self._absent:
             raise AbsentError(self._absent[name])
