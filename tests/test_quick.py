@@ -8,6 +8,7 @@ import tests.ops.conftest
 from modkit.ops.registry import get_op
 from tests import quick
 from tests.ops.test_ops import TESTED_ELSEWHERE, _has_gradient
+from tools import time_tests
 
 TESTS = Path(__file__).parent
 KINDS = {
@@ -101,3 +102,28 @@ def test_what_is_thinned_out_has_several_tests(entry, tests, request):
     if not here or any("::" in argument for argument in request.config.args):
         pytest.skip("this run does not collect the whole file")
     assert sum(len(found) for each, found in here.items() if not name or each == entry) > 1
+
+
+LIMIT_S = 0.01 * time_tests.TIMES_MEAN
+
+
+@pytest.mark.parametrize(
+    ("times", "listed", "found"),
+    [
+        ({"f::a": ("quick", 2 * LIMIT_S)}, [], ["f::a"]),
+        ({"f::a": ("quick", 0.7 * LIMIT_S)}, [], []),
+        ({"f::a": ("slow", 0.7 * LIMIT_S)}, ["f::a"], ["f::a"]),
+        ({"f::a": ("slow", 0.4 * LIMIT_S)}, ["f::a"], []),
+        ({"f::a": ("slow", 2 * LIMIT_S)}, [], []),  # by another mark
+        ({}, ["f::a", "f::b[1]"], ["f::a", "f::b[1]"]),
+        ({"f::kept": ("quick", 2 * LIMIT_S)}, [], []),
+        ({"f::a[1]": ("quick", 0.0), "f::a[2]": ("quick", 2 * LIMIT_S)}, [], ["f::a[2]"]),
+        ({"f::a[1]": ("quick", 2 * LIMIT_S)} | {"f::a[2]": ("quick", 2 * LIMIT_S)}, [], ["f::a"]),
+        ({"f::a[1]": ("quick", 3 * LIMIT_S)} | {"f::a[2]": ("quick", 0.0)}, [], ["f::a"]),
+        ({"f::a[1]": ("slow", 2 * LIMIT_S)} | {"f::a[2]": ("slow", 0.0)}, ["f::a"], ["f::a[1]"]),
+    ],
+)
+def test_slow_tests_are_those_of_some_times_the_mean(times, listed, found):
+    mean = {f"f::other[{i}]": ("quick", 0.01, 0.0) for i in range(10)}
+    times = {name: (part, 0.01, alone) for name, (part, alone) in times.items()}
+    assert time_tests.slow({**mean, **times}, listed, ["f::kept"]) == found

@@ -1,14 +1,16 @@
 """Processor time of tests: a plugin of pytest that records it, and a command that lists slow tests.
 
-    python -m pytest -n 2 -p tools.time_tests --times out/times.json
-    python -m tools.time_tests out/times.json
+    python -m pytest -n 2 -p tools.time_tests --times out/all.json
+    python -m pytest -n 2 -p tools.time_tests --times out/quick.json -m "not slow"
+    python -m tools.time_tests out/all.json out/quick.json
 
-The command prints what each part of the tests takes, with its dearest functions, and writes
-`tests/slow_tests.txt`, which `tests/quick.py` reads. A test is slow that takes, with the fixtures
-that it shares, `TIMES_MEAN` times the mean of `make test`, on any machine; a listed one stays slow
-until it takes half of that. Tests that a run has not timed stay as they are. Those that the quick
-part leaves out otherwise are not listed, nor those of the tables in `tests/test_quick.py`, which
-have a row of each kind.
+The second run finds tests that pay for what others, left out, made for them. The command prints
+what each part of the tests takes, with its dearest functions, and writes `tests/slow_tests.txt`,
+which `tests/quick.py` reads. A test is slow that takes, with the fixtures that it shares,
+`TIMES_MEAN` times the mean of `make test`, on any machine; a listed one stays slow until it takes
+half of that. Tests that no run has timed stay as they are. Those that the quick part leaves out
+otherwise are not listed, nor those of the tables in `tests/test_quick.py`, which have a row of each
+kind.
 """
 
 import argparse
@@ -97,7 +99,9 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Writes the file, in the process that the others report to."""
     if not hasattr(session.config, "workerinput"):
-        session.config.option.times.write_text(json.dumps(_FOUND, indent=0))
+        path = session.config.option.times
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(_FOUND, indent=0))
 
 
 def slow(
@@ -134,7 +138,7 @@ def slow(
 def main() -> None:
     """See above."""
     parser = argparse.ArgumentParser(description=__doc__, usage="%(prog)s FILE...")
-    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("files", nargs="+", type=Path, help="of runs; the last one counts")
     times = {}
     for path in parser.parse_args().files:
         times |= json.loads(path.read_text())
