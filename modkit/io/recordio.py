@@ -92,6 +92,7 @@ class MXRecordIO:
         self.is_open = False
         self.writable = flag == "w"
         self.pid: int | None = None
+        self._opener = 0  # the process that has opened the file; programs may write `pid`
         self._file: Any = None
         self._turn = fork.lock()  # held while a record is read, or its place noted
         self.open()
@@ -108,7 +109,7 @@ class MXRecordIO:
         with self._access():
             self._file = Path(self.uri).open(self.flag + "b", buffering)  # noqa: SIM115 - close()
         self._size = os.fstat(self._file.fileno()).st_size  # the limit of offsets of a reader
-        self.pid = os.getpid()
+        self.pid = self._opener = os.getpid()
         if self.writable:
             _WRITERS[id(self)] = self
         self.is_open = True
@@ -116,7 +117,7 @@ class MXRecordIO:
     def close(self) -> None:
         """Close the file; a writer's records are then all in it."""
         with self._turn:
-            if self.pid != os.getpid():
+            if self._opener != os.getpid():
                 self._abandon()
             file, self._file = self._file, None
             self.is_open, self.pid = False, None
@@ -384,7 +385,7 @@ class MXIndexedRecordIO(MXRecordIO):
     def close(self) -> None:
         """Close records and index."""
         with self._turn:
-            if self.pid != os.getpid():
+            if self._opener != os.getpid():
                 self._abandon()
             index, self.fidx = self.fidx, None
             lines, self._lines = self._lines, []

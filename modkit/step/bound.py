@@ -70,7 +70,7 @@ class Bound:
         ]
         self.last: Pass | None = None
         self.watched = False
-        self.cotangents = Cotangents(lowered, arrays.wrt)
+        self.cotangents = Cotangents(lowered.base, arrays.wrt)
         kinds = (*(c.aval.dtype for c in arrays.inputs), *(a.dtype for a in out_avals))
         self.has_x64 = lowered.needs_x64 or needs_x64(*kinds)
         self.guard = WideLock(self.lock) if self.has_x64 else self.lock
