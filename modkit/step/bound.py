@@ -47,7 +47,7 @@ class Bound:
             hold it, see `Lowered.lend`.
         watched: whether passes keep what monitors show (`Pass.watched_values`): a graph that calls
             Python must not run a second time for them.
-        latest: what decides the latest program of a step, and the program.
+        step: the latest step.
     """
 
     def __init__(
@@ -74,42 +74,18 @@ class Bound:
         kinds = (*(c.aval.dtype for c in arrays.inputs), *(a.dtype for a in out_avals))
         self.has_x64 = lowered.needs_x64 or needs_x64(*kinds)
         self.guard = WideLock(self.lock) if self.has_x64 else self.lock
-        self.latest: tuple[Any, Any] = (None, None)
-        self._given: np.ndarray | None = None
-        self._table: Any = None  # the latest one given, or its copy on the device
+        self.step = LatestStep(self.lowered, arrays.wrt, self.placement)
 
     def programs(self, train: bool) -> Programs | SegmentedPrograms:
         """The programs of the graph, shared with every equal graph."""
         made = segmented_for if self.placement.model_parallel else programs_for
         return made(self.lowered, self.arrays.wrt, train, self.placement)
 
-    def plan(self, fused: FusedRule, metric: Metric | None, labels: tuple[str, ...]) -> StepPlan:
-        """The cache key of the program of a step."""
-        rule, workers, shards = fused
-        home = self.placement if workers is None else AcrossWorkers(self.placement, workers)
-        return StepPlan(self.lowered, self.arrays.wrt, home, rule, metric, labels, shards)
-
-    def step_program(
-        self, fused: FusedRule, metric: Metric | None, labels: tuple[str, ...]
-    ) -> Callable[..., Any]:
-        """The program of a step, which is the latest one from now on."""
-        program = step_program(self.plan(fused, metric, labels))
-        self.latest = (fused, metric, labels), program
-        return program
-
     def draw(self, fused: FusedRule | None = None) -> np.ndarray:
         """Key data for a pass; of the random stream if the graph, or an update, reads them."""
         if self.lowered.takes_key or (fused is not None and fused.rule.takes_key):
             return stream.draw(self.lowered.streams)
         return stream.UNUSED
-
-    def numbers(self, table: np.ndarray) -> Any:
-        """The hyperparameters of a step; on the device once a table comes again."""
-        if table is not self._given or table.flags.writeable:
-            self._given = self._table = table
-        elif self._table is table:
-            self._table = self.placement.numbers(table)
-        return self._table
 
     def forward(self, train: bool) -> Pass:
         """Begin a pass over the present values; its results are computed when they are read."""
@@ -146,6 +122,44 @@ class Bound:
                 self.last.want_gradients(heads)
             if self.arrays.eager:
                 self.last.run()
+
+
+class LatestStep:
+    """The latest step of a graph: its program and its hyperparameters, which the next one has too.
+
+    Attributes:
+        decides: the rule, the metric and the names of its labels, of which the program is made.
+        program: the program.
+    """
+
+    def __init__(self, lowered: Lowered, wrt: tuple[str, ...], placement: Any):
+        self._graph, self._placement = (lowered, wrt), placement
+        self.decides: Any = None
+        self.program: Any = None
+        self._given: np.ndarray | None = None
+        self._table: Any = None  # the latest one given, or its copy on the device
+
+    def plan(self, fused: FusedRule, metric: Metric | None, labels: tuple[str, ...]) -> StepPlan:
+        """The cache key of the program of a step."""
+        rule, workers, shards = fused
+        home = self._placement if workers is None else AcrossWorkers(self._placement, workers)
+        return StepPlan(*self._graph, home, rule, metric, labels, shards)
+
+    def change(
+        self, fused: FusedRule, metric: Metric | None, labels: tuple[str, ...]
+    ) -> Callable[..., Any]:
+        """The program of another step, which is the latest one from now on."""
+        program = step_program(self.plan(fused, metric, labels))
+        self.decides, self.program = (fused, metric, labels), program
+        return program
+
+    def numbers(self, table: np.ndarray) -> Any:
+        """The hyperparameters of a step; on the device once a table comes again."""
+        if table is not self._given or table.flags.writeable:
+            self._given = self._table = table
+        elif self._table is table:
+            self._table = self._placement.numbers(table)
+        return self._table
 
 
 class WideLock:
@@ -454,23 +468,21 @@ class Pass:
         if self.settled:  # a signal handler has run it
             return None
         bound = self.bound
-        plan = (update.fused, metric, labels)
+        step, decides = bound.step, (update.fused, metric, labels)
         params, optimizer = store.donated(self, update.names)
         fixed = self.shared
         fixed = {} if len(fixed) == len(params) else {n: fixed[n] for n in fixed if n not in params}
         if update.queued:
             batches = [*update.queued, (self.local, update.hyper, self.key_data)]
             data, hyper, key_data = zip(*batches, strict=True)
-            program = steps_program(bound.plan(*plan))
+            program = steps_program(step.plan(*decides))
             key_data, hyper = np.stack(key_data), np.stack(hyper)
         else:
-            decides, program = bound.latest
             data = self.local
-            if decides != plan:
-                program = bound.step_program(*plan)
+            program = step.program if step.decides == decides else step.change(*decides)
             if update.fused.workers is not None:  # whose arrays have equal shapes
                 data = {n: plain_parts(value, bound.placement.count) for n, value in data.items()}
-            key_data, hyper = self.key_data, bound.numbers(update.hyper)
+            key_data, hyper = self.key_data, step.numbers(update.hyper)
         inputs = StepInputs(params, optimizer, fixed, data, self.aux, self.old, key_data, hyper)
         # Without a profiler there are no further calls.
         made = self._timed("step", program, *inputs) if profiler.aggregated else program(*inputs)

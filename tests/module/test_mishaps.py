@@ -65,13 +65,13 @@ def test_an_error_of_a_step_that_has_begun_is_shown_and_says_what_is_lost():
         module.update()
         module.update_metric(metric, batch.label)
     bound = module._exec_group.bounds[0]
-    decides, program = bound.latest
+    program = bound.step.program
 
     def failing(*args):
         program(*args)
         raise MemoryError("no room")
 
-    bound.latest = decides, failing
+    bound.step.program = failing
     module.forward_backward(batch)
     module.update()
     with pytest.raises(MemoryError, match="no room") as caught:
