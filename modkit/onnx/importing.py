@@ -103,6 +103,7 @@ class Import:
         self._element_types = ElementTypes()
         self._names: set[str] = set()
         self._read_nodes: set[Node] = set()
+        self._first_open = 0  # number of the first node that a shape may follow from
         self._infer()
         while self._follow_reshapes():
             self._infer()
@@ -135,18 +136,25 @@ class Import:
     def _follow_reshapes(self) -> bool:
         """Declare shapes of reshapes that follow from sizes; whether ONNX had not inferred one."""
         helper, found = onnx_module("onnx.helper", "import_model"), []
-        for node in self._graph.node:
+        first, self._first_open = self._first_open, len(self._graph.node)
+        for at in range(first, len(self._graph.node)):
+            node = self._graph.node[at]
             if self._folded(node) or node.op_type not in ("Reshape", "Expand"):
                 continue
             name, given = node.output[0], OnnxNode(self._values, node)
-            sizes = given.sizes(1)
-            data = given.dims()
-            if sizes is not None and data is not None and self._values.shapes.get(name) is None:
-                code = helper.np_dtype_to_tensor_dtype(
-                    np.dtype(self._values.dtypes.get(name, "float32"))
-                )
-                shape = resolved(node.op_type, sizes, data, name)
-                found.append(helper.make_tensor_value_info(name, code, shape))
+            if self._values.shapes.get(name) is not None:
+                continue
+            sizes, data = given.sizes(1), given.dims()
+            self._first_open = min(self._first_open, at)
+            if sizes is None or data is None:
+                if found:  # what comes after it is followed once ONNX has inferred again
+                    break
+                continue
+            code = helper.np_dtype_to_tensor_dtype(
+                np.dtype(self._values.dtypes.get(name, "float32"))
+            )
+            shape = resolved(node.op_type, sizes, data, name)
+            found.append(helper.make_tensor_value_info(name, code, shape))
         known = {value.name: value for value in (*self._graph.value_info, *self._graph.output)}
         for value in found:
             if value.name in known:
