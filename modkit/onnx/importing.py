@@ -109,17 +109,23 @@ class Import:
             self._infer()
 
     def _declare_weights(self, graph: Any) -> None:
-        """Replace large initializers by inputs: each inference copies the model."""
-        helper = onnx_module("onnx.helper", "import_model")
+        """Replace large initializers and constants by inputs: each inference copies the model."""
         known = {value.name for value in graph.input}
-        small = []
-        for tensor in graph.initializer:
-            if math.prod(tensor.dims) <= _SMALL:
-                small.append(tensor)
-            elif tensor.name not in known:
-                value = helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
-                graph.input.append(value)
-        if len(small) < len(graph.initializer):
+        small = [t for t in graph.initializer if math.prod(t.dims) <= _SMALL]
+        large = {t.name: t for t in graph.initializer if math.prod(t.dims) > _SMALL}
+        for at in reversed(range(len(graph.node))):
+            node = graph.node[at]
+            if node.op_type == "Constant" and node.domain in _DOMAINS:
+                attr = node.attribute[0]
+                if attr.name == "value" and math.prod(attr.t.dims) > _SMALL:
+                    large[node.output[0]] = attr.t
+                    self._values.constants[node.output[0]] = self._numpy.to_array(attr.t)
+                    del graph.node[at]
+        make = onnx_module("onnx.helper", "import_model").make_tensor_value_info
+        for name, tensor in large.items():
+            if name not in known:
+                graph.input.append(make(name, tensor.data_type, tensor.dims))
+        if large:
             del graph.initializer[:]
             graph.initializer.extend(small)
 

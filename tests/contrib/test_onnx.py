@@ -432,11 +432,17 @@ def test_inference_of_shapes_copies_no_large_weight(tmp_path, monkeypatch):
         return infer(model)
 
     monkeypatch.setattr(importing, "_with_shapes", counted)
-    net = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=100, no_bias=True, name="fc")
-    weight = mx.nd.ones((100, 20))
-    mx.onnx.export_model(net, {"fc_weight": weight}, [(2, 20)], np.float32, path)
-    _, args, _ = mx.contrib.onnx.import_model(path)
-    assert args["fc_weight"].shape == weight.shape and max(sizes) < 1000
+    model = one_node("y = Add(a, c)", shape="100, 20")
+    value = onnx.numpy_helper.from_array(np.ones((100, 20), "float32"), "w")
+    model.graph.initializer.append(value)
+    constant = onnx.helper.make_node("Constant", [], ["c"], value=value)
+    model.graph.node.insert(0, constant)
+    model.graph.node.insert(1, onnx.helper.make_node("Mul", ["x", "w"], ["a"]))
+    onnx.save(model, path)
+    net, args, _ = mx.contrib.onnx.import_model(path)
+    assert max(sizes) < 1000
+    (y,) = net.bind(mx.cpu(), {"x": mx.nd.ones((100, 20)), **args}).forward()
+    assert (y == 2).asnumpy().all()
 
 
 def sizes_of_images():
