@@ -224,7 +224,8 @@ def test_rows_are_pulled_into_the_parameters_of_a_module(where):
     value = module.get_params()[0]["v_weight"].asnumpy()
     assert np.flatnonzero(value[:, 0] == 2).tolist() == [1, 4]
     assert (value[[0, 11]] == 1).all()
-    arrays[0][:] = mx.nd.sparse.zeros("row_sparse", (12, 3))
+    for array in arrays:
+        array[:] = mx.nd.sparse.zeros("row_sparse", (12, 3))
     assert not module.get_params()[0]["v_weight"].asnumpy().any()
 
 
