@@ -69,6 +69,20 @@ def test_what_is_no_store():
         create_kvstore("dist_sync", 1, SMALL)
 
 
+def test_executors_of_contexts_have_parameters_of_their_own():
+    module = mx.mod.Module(net(), context=[mx.cpu(0), mx.cpu(1)])
+    module.bind([("data", (4, 4))], [("softmax_label", (4,))])
+    module.init_params(mx.init.One())
+    for place, executor in enumerate(module._exec_group.execs):
+        executor.arg_dict["fc_weight"] *= 2 + place
+    weight = module.get_params()[0]["fc_weight"].asnumpy()
+    np.testing.assert_array_equal(weight, np.full((3, 4), 2.5))
+    module.init_optimizer("device")
+    first, second = module._exec_group.param_arrays[0]
+    first[:] = 7
+    assert (second.asnumpy() == 7).all()  # one value, which the optimizer trains
+
+
 @pytest.mark.parametrize("kind", [None, "device"])
 def test_contexts_have_parameters_of_their_own_where_a_program_updates_them(kind):
     """As in programs that train a module's arrays without its optimizer."""

@@ -500,7 +500,7 @@ class DataParallelExecutorGroup(GroupInspection):
         Raises:
             ParameterError: a name that the graph lacks, unless ``allow_extra``.
         """
-        for executor in self.execs:
+        for executor in self.executors:
             executor.copy_params_from(arg_params, aux_params, allow_extra_params=allow_extra)
 
     def get_params(

@@ -187,6 +187,17 @@ class GroupInspection(GroupBinding):
 
     @property
     def execs(self) -> list[Any]:
+        """An Executor for each context.
+
+        Without an optimizer of the module, each context gets parameters of its own, as programs
+        write them that loop over contexts.
+        """
+        if len(self.contexts) > 1 and not self.store.optimized:
+            self.store.train_apart(True)
+        return self.executors
+
+    @property
+    def executors(self) -> list[Any]:
         """An Executor for each context, made on first access."""
         faces = self.binding.faces
         watched = any(face._monitor is not None for face in faces)  # a module moves its monitors
@@ -201,7 +212,7 @@ class GroupInspection(GroupBinding):
         """Show every operator's outputs to a Monitor, until the next reshape."""
         if not hasattr(mon, "install"):
             raise ParameterError(f"monitor: got {mon!r}, expected a Monitor: mx.mon.Monitor(10)")
-        for executor in self.execs:
+        for executor in self.executors:
             mon.install(executor)
 
     def _bound_of(self, index: int) -> tuple[Bound, bool]:
@@ -256,13 +267,7 @@ class GroupInspection(GroupBinding):
 
     @property
     def param_arrays(self) -> list[list[NDArray]]:
-        """For each parameter its array on each context.
-
-        Without an optimizer of the module, each context gets parameters of its own, as programs
-        write them that loop over contexts.
-        """
-        if len(self.contexts) > 1 and not self.store.optimized:
-            self.store.train_apart(True)
+        """For each parameter its array on each context; see `execs`."""
         return [[e.arg_dict[n] for e in self.execs] for n in self.param_names]
 
     @property
@@ -270,17 +275,17 @@ class GroupInspection(GroupBinding):
         """For each parameter its gradient on each context, ``None`` where it has none."""
         if not self.for_training:
             return None
-        return [[e.grad_dict[n] for e in self.execs] for n in self.param_names]
+        return [[e.grad_dict[n] for e in self.executors] for n in self.param_names]
 
     @property
     def aux_arrays(self) -> list[list[NDArray]]:
         """For each auxiliary state its array on each context."""
-        return [[e.aux_dict[n] for e in self.execs] for n in self.aux_names]
+        return [[e.aux_dict[n] for e in self.executors] for n in self.aux_names]
 
     @property
     def state_arrays(self) -> list[list[NDArray]]:
         """For each kept state its array on each context."""
-        return [[e.arg_dict[n] for e in self.execs] for n in self.state_names]
+        return [[e.arg_dict[n] for e in self.executors] for n in self.state_names]
 
     @property
     def data_arrays(self) -> list[list[tuple[slice, NDArray]]]:
@@ -298,17 +303,17 @@ class GroupInspection(GroupBinding):
         """For each data input its gradient on each context."""
         if not self.inputs_need_grad:
             return None
-        return [[e.grad_dict[n] for e in self.execs] for n in self.data_names]
+        return [[e.grad_dict[n] for e in self.executors] for n in self.data_names]
 
     @property
     def shared_data_arrays(self) -> list[dict[str, NDArray]]:
         """For each context its data and labels by name."""
         names = [n for n in (*self.data_names, *self.label_names) if n in self.arg_names]
-        return [{n: e.arg_dict[n] for n in names} for e in self.execs]
+        return [{n: e.arg_dict[n] for n in names} for e in self.executors]
 
     def _sliced(self, names: Sequence[str]) -> list[list[tuple[slice, NDArray]]]:
         return [
-            [(s, e.arg_dict[n]) for s, e in zip(self.slices, self.execs, strict=True)]
+            [(s, e.arg_dict[n]) for s, e in zip(self.slices, self.executors, strict=True)]
             for n in names
         ]
 

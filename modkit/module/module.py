@@ -259,7 +259,7 @@ class Module(BaseModule):
                 bound.arrays.grads[name].edit(_zeros, aliased=True)
 
     def _present_input(self, name: str) -> np.ndarray:
-        return np.asarray(self._exec_group.execs[0].arg_dict[name]._cell.unmoved())
+        return np.asarray(self._exec_group.executors[0].arg_dict[name]._cell.unmoved())
 
     def _present_outputs(self) -> Sequence[Any]:
         return self._exec_group.get_outputs()
@@ -404,7 +404,7 @@ class Module(BaseModule):
         self._bind_as_stored()
         try:
             self._describe(data, labels)
-            before = self._exec_group.execs if self._monitors else []
+            before = self._exec_group.executors if self._monitors else []
             self._exec_group.bind_exec(self._data_shapes, self._label_shapes)
         except BaseException:  # what is refused leaves the module as it was
             self._data_shapes, self._label_shapes, self._bound_for, self._order_seen = kept
@@ -753,7 +753,7 @@ class Module(BaseModule):
         """Attach the monitors to the present executors, after a reshape."""
         for mon in self._monitors:
             mon.exes = [e for e in mon.exes if all(e is not old for old in before)]
-            for executor in self._exec_group.execs:
+            for executor in self._exec_group.executors:
                 mon.install(executor)
 
     # ── Optimizer states in files ───────────────────────────────────────────────────────────

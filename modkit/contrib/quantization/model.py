@@ -188,7 +188,7 @@ def collect_layer_statistics(
     """
     if not isinstance(data, DataIter):
         raise ParameterError(f"quantization: data: got {data!r}, expected a DataIter")
-    for executor in mod._exec_group.execs:
+    for executor in mod._exec_group.executors:
         executor.set_monitor_callback(collector.collect, monitor_all=True)
     return _read(mod, data, max_num_examples, logger, lambda: None)
 
