@@ -154,6 +154,7 @@ class _Export:
             self._sizes.append(_inferred_dynamic(graph, arrays, signature.inputs))
         self._types = infer_dtypes(graph, {**kinds, **{i.name: i.dtype for i in signature.inputs}})
         self._names: dict[tuple[int, int], str] = {}
+        self._find_axes()
 
     def model(self) -> Any:
         """The ONNX model.
@@ -186,15 +187,30 @@ class _Export:
         """The declaration of an input or output."""
         return self.helper.make_tensor_value_info(name, self.builder.type_code(dtype), list(sizes))
 
+    def _pairs(self, entry: Entry) -> tuple[tuple[int, int], ...]:
+        found = [sizes.outputs(entry.node)[entry.output] or () for sizes in self._sizes]
+        return tuple(zip(found[0], found[-1], strict=True))
+
     def _shape(self, entry: Entry) -> Sizes:
-        node, output = entry
-        found = [sizes.outputs(node)[output] or () for sizes in self._sizes]
-        return tuple(a if a == b else None for a, b in zip(found[0], found[-1], strict=True))
+        return tuple(a if a == b else None for a, b in self._pairs(entry))
+
+    def _find_axes(self) -> None:
+        """Find the axes of inputs that have the dynamic sizes."""
+        named: dict[tuple[int, int], str | int] = {}
+        variables = {node.name: node for node in self.nodes if node.is_variable}
+        for each in self.signature.inputs:
+            pairs = self._pairs(Entry(variables[each.name]))
+            for axis, (pair, dynamic) in enumerate(zip(pairs, each.dynamic, strict=True)):
+                if not isinstance(dynamic, int):
+                    name = axis if dynamic is None else dynamic
+                    same = named.setdefault(pair, name) == name
+                    found = self.builder.axes.get(pair, (each.name, axis))
+                    self.builder.axes[pair] = found if same else None
 
     def _value(self, entry: Entry) -> Value:
         name = self._names.get(self.graph.position(entry), "")
         dtype = self._types.outputs(entry.node)[entry.output] or "float32"
-        return Value(name, self._shape(entry), dtype)
+        return Value(name, self._shape(entry), dtype, self._pairs(entry))
 
     def _write(self, node: Node) -> None:
         """Write a node; its outputs get the name of the node."""

@@ -25,17 +25,25 @@ class Value(NamedTuple):
         name: its name in the ONNX model.
         shape: its shape.
         dtype: the name of its element type.
+        sizes: each size for the given shapes of the inputs, and for others of the dynamic ones.
     """
 
     name: str
     shape: Sizes
     dtype: str
+    sizes: tuple[tuple[int, int], ...]
 
 
 class GraphBuilder:
-    """Nodes and constants of an ONNX graph, in the order of their definition."""
+    """Nodes and constants of an ONNX graph, in the order of their definition.
+
+    Attributes:
+        axes: for each dynamic size (a pair, as in `Value`) the input and the axis that have it;
+            ``None`` where several have that are not the same by name or position.
+    """
 
     def __init__(self) -> None:
+        self.axes: dict[tuple[int, int], tuple[str, int] | None] = {}
         self.helper = onnx_module("onnx.helper", "export_model")
         self.nodes: list[Any] = []
         self.constants: dict[str, np.ndarray] = {}
@@ -218,6 +226,20 @@ class Call:
                 "a size that it needs is dynamic", "give it as a number in dynamic_input_shapes"
             )
         return found
+
+    def size(self, value: Value, axis: int) -> Operand:
+        """The size of a value's axis, one whole number in an array: that of an input's axis.
+
+        Raises:
+            NotSupportedError: it is dynamic, and that of no input's axis, or of several.
+        """
+        if value.shape[axis] is not None:
+            return ints([value.shape[axis]])
+        found = self.builder.axes.get(value.sizes[axis])
+        if found is None:
+            self.static(value, axis)
+        name, position = found or ("", 0)
+        return self.emit("Gather", self.emit("Shape", name), ints([position]))
 
     def axes(self, axis: int | Sequence[int] | None, exclude: bool = False) -> list[int]:
         """Axes of the first input, none of them negative; ``None`` and ``()`` are all."""

@@ -11,7 +11,7 @@ from modkit.errors import (
     ParameterError,
 )  # fmt: skip
 from modkit.onnx import importing
-from tests.contrib.onnx_cases import CASES
+from tests.contrib.onnx_cases import CASES, Case
 from tests.contrib.onnx_forms import FORMS
 
 onnx = pytest.importorskip("onnx", reason="needs the package onnx")
@@ -107,6 +107,41 @@ def test_comparisons_of_what_is_no_number(kind, tmp_path):
     expected = net.eval(ctx=mx.cpu(), x=mx.nd.array(x, dtype=kind), y=mx.nd.array(y, dtype=kind))
     for made, wanted in zip(opened(path).run(None, {"x": x, "y": y}), expected, strict=True):
         np.testing.assert_array_equal(made, wanted.asnumpy())
+
+
+def unrolled(cell):
+    steps = mx.sym.transpose(mx.sym.var("x"), axes=(1, 0, 2))
+    outputs, _ = cell.unroll(3, steps, layout="TNC", merge_outputs=True)
+    return outputs
+
+
+@pytest.mark.parametrize(
+    ("net", "axes"),
+    [
+        (unrolled(mx.rnn.LSTMCell(3, "lstm_")), (None, 3, 4)),
+        (unrolled(mx.rnn.FusedRNNCell(3, 1, "gru", prefix="gru_")), (None, 3, 4)),
+        (mx.sym.contrib.arange_like(mx.sym.var("x"), start=1, step=0.5, axis=1), ("N", "T", 4)),
+        (mx.sym.sum(mx.sym.var("x"), axis=2) + mx.sym.ones((0, 0)), ("N", "T", 4)),
+    ],
+)  # fmt: skip
+def test_constants_have_the_dynamic_sizes_of_inputs(net, axes, tmp_path):
+    _, params, _ = bound(Case(net, [(2, 3, 4)]))
+    path = str(tmp_path / "model.onnx")
+    mx.onnx.export_model(
+        net, params, [(2, 3, 4)], onnx_file_path=path, dynamic=True, dynamic_input_shapes=[axes]
+    )
+    x = np.ones((5, 7 if axes[1] == "T" else 3, 4), "float32")
+    given = {"x": x, **params} if "x" in net.list_arguments() else {}
+    expected = net.eval(ctx=mx.cpu(), **{n: mx.nd.array(a) for n, a in given.items()})
+    assert_equal(opened(path).run(None, {"x": x}), [y.asnumpy() for y in expected])
+
+
+def test_a_constant_whose_dynamic_size_is_that_of_two_axes_is_refused(tmp_path):
+    net = mx.sym.var("x") + mx.sym.ones((0, 0))
+    axes = {"dynamic": True, "dynamic_input_shapes": [("N", "T")]}
+    path = str(tmp_path / "model.onnx")
+    with pytest.raises(NotSupportedError, match="size that it needs is dynamic"):
+        mx.onnx.export_model(net, {}, [(3, 3)], onnx_file_path=path, **axes)
 
 
 def test_random_operators(tmp_path):

@@ -211,11 +211,20 @@ def _one_hot(call: Call) -> str:
 
 
 def _filled(call: Call, value: float) -> str:
-    return call.builder.constant(np.full(call.static(call.outputs[0]), value, call.dtype))
+    made = call.outputs[0]
+    if None not in made.shape:
+        return call.builder.constant(np.full(call.static(made), value, call.dtype))
+    sizes = [call.size(made, axis) for axis in range(len(made.shape))]
+    return call.emit("Expand", np.asarray(value, call.dtype), call.emit("Concat", *sizes, axis=0))
 
 
 @writes("_arange", "_contrib_arange_like")
 def _arange(call: Call) -> str:
+    if call.outputs[0].shape == (None,) and call.repeat == 1:
+        count = call.emit("Squeeze", call.size(call.outputs[0], 0), ints([0]))
+        steps = call.emit("Range", np.asarray(0, np.int64), count, np.asarray(1, np.int64))
+        steps = call.emit("Mul", call.cast(steps, call.dtype), np.asarray(call.step, call.dtype))
+        return call.emit("Add", steps, np.asarray(call.start, call.dtype))
     sizes = call.static(call.outputs[0])
     size = math.prod(sizes)
     steps = np.arange(-(-size // call.repeat)) * call.step + call.start
