@@ -68,14 +68,14 @@ def plot_network(
         if not _is_weight(node):
             label, colour = _label_and_colour(node)
             oval = {"shape": "oval"} if node.is_variable else {}
-            picture.node(name=node.name, label=label, **{**style, **oval, "fillcolor": colour})
+            picture.node(name=_id(node), label=label, **{**style, **oval, "fillcolor": colour})
     for node in nodes:
         for entry in node.inputs:
             if hide_weights and _is_weight(entry.node):
                 continue
             name = entry_name(entry)
             label = format_shape(shapes.get(name)) + (f"({types[name]})" if name in types else "")
-            picture.edge(tail_name=node.name, head_name=entry.node.name, label=label,
+            picture.edge(tail_name=_id(node), head_name=_id(entry.node), label=label,
                          dir="back", arrowtail="open")  # fmt: skip
     return picture
 
@@ -90,6 +90,11 @@ def _digraph_class() -> Any:
             "print_summary needs neither"
         ) from error
     return Digraph
+
+
+def _id(node: Node) -> str:
+    """The name of a node; a colon, as in names of other frameworks, begins a port in edges."""
+    return node.name.replace(":", "\N{RATIO}")
 
 
 def _is_weight(node: Node) -> bool:

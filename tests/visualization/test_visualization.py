@@ -38,6 +38,15 @@ def test_a_real_picture():
     assert (picture.name, picture.format) == ("T", "pdf")
 
 
+def test_a_colon_in_a_name_is_no_port_of_an_edge():
+    pytest.importorskip("graphviz")
+    net = sym.FullyConnected(sym.Variable("in:0"), num_hidden=3, name="fc:1")
+    picture = viz.plot_network(net)
+    first, second, edge = (part.split(" [")[0].strip() for part in picture.body)
+    assert edge == f"{second} -> {first}"
+    assert 'label="in:0"' in picture.source
+
+
 def test_without_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "graphviz", None)
     with pytest.raises(ImportError, match=r"pip install '\.\[viz\]'"):
