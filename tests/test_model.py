@@ -83,6 +83,18 @@ def test_executors_of_contexts_have_parameters_of_their_own():
     assert (second.asnumpy() == 7).all()  # one value, which the optimizer trains
 
 
+def test_a_monitor_moves_to_executors_of_parameters_apart():
+    module = mx.mod.Module(net(), context=[mx.cpu(0), mx.cpu(1)])
+    module.bind([("data", (4, 4))], [("softmax_label", (4,))])
+    module.init_params(mx.init.One())
+    monitor = mx.mon.Monitor(1, pattern="fc_output")
+    module.install_monitor(monitor)
+    assert len(module._exec_group.param_arrays[0]) == 2
+    monitor.tic()
+    module.forward(mx.io.DataBatch([mx.nd.array(X[:4])], [mx.nd.array([0, 1, 2, 0])]))
+    assert [name for _, name, _ in monitor.toc()] == ["fc_output"] * 2
+
+
 @pytest.mark.parametrize("kind", [None, "device"])
 def test_contexts_have_parameters_of_their_own_where_a_program_updates_them(kind):
     """As in programs that train a module's arrays without its optimizer."""

@@ -34,6 +34,7 @@ class GroupInspection(GroupBinding):
     inputs_need_grad: bool
     binding: Binding
     store: Store
+    _watched = False  # by a Monitor, which sets its callback at `tic`
     _output_axes: list[int]
 
     def bind_as_stored(self) -> None:
@@ -200,7 +201,8 @@ class GroupInspection(GroupBinding):
     def executors(self) -> list[Any]:
         """An Executor for each context, made on first access."""
         faces = self.binding.faces
-        watched = any(face._monitor is not None for face in faces)  # a module moves its monitors
+        # A module moves its monitors before the next pass.
+        watched = self._watched or any(face._monitor is not None for face in faces)
         if not (self.follows_store or watched):
             self.bind_as_stored()
             faces = self.binding.faces
@@ -214,6 +216,7 @@ class GroupInspection(GroupBinding):
             raise ParameterError(f"monitor: got {mon!r}, expected a Monitor: mx.mon.Monitor(10)")
         for executor in self.executors:
             mon.install(executor)
+        self._watched = True
 
     def _bound_of(self, index: int) -> tuple[Bound, bool]:
         """The program that runs a context's slice, and whether it runs no other's."""
