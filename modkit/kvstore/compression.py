@@ -26,21 +26,27 @@ class TwoBit:
 
     threshold: float = 0.5
 
-    def __call__(self, grad: jax.Array, residual: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def __call__(self, grad: Any, residual: Any) -> tuple[Any, Any]:
         """The quantised gradient, and the residual for the next one.
 
         Shapes:
-            grad, residual: of one shape, float32.
+            grad, residual: of one shape, float32; arrays of JAX's, or both of NumPy's.
         """
         if grad.dtype != jnp.float32:
             raise DTypeError(
                 f"gradient compression: got {grad.dtype}, expected float32; "
                 "cast the gradients, or train without compression"
             )
+        xp: Any = np if isinstance(grad, np.ndarray) else jnp
         total = residual + grad
-        level = jnp.asarray(self.threshold, total.dtype)
-        out = jnp.where(total >= level, level, jnp.where(total <= -level, -level, 0))
+        level = xp.asarray(self.threshold, total.dtype)
+        none = xp.zeros_like(level)
+        out = xp.where(total >= level, level, xp.where(total <= -level, -level, none))
         return out, total - out
+
+
+_SMALL = 1 << 16
+"""Number of elements up to which NumPy quantises arrays on the host."""
 
 
 class Compressor:
@@ -53,12 +59,16 @@ class Compressor:
     def __repr__(self) -> str:
         return f"Compressor({self.rule})"
 
-    def __call__(self, key: Any, place: int, grad: jax.Array) -> jax.Array:
+    def __call__(self, key: Any, place: int, grad: Any) -> Any:
         """The quantised gradient of value number ``place`` of ``key``; keeps the residual."""
         residual = self._residuals.get((key, place))
         if residual is None or residual.shape != grad.shape:
             residual = np.zeros(grad.shape, np.float32)
-        out, self._residuals[key, place] = _quantise(self.rule, grad, residual)
+        if isinstance(grad, np.ndarray) and grad.size <= _SMALL:  # quicker than a program
+            made = self.rule(grad, np.asarray(residual))
+        else:
+            made = _quantise(self.rule, grad, residual)
+        out, self._residuals[key, place] = made
         return out
 
     @contextlib.contextmanager
@@ -73,7 +83,7 @@ class Compressor:
 
 
 @jax.jit(static_argnums=0)
-def _quantise(rule: TwoBit, grad: jax.Array, residual: Any) -> tuple[jax.Array, jax.Array]:
+def _quantise(rule: TwoBit, grad: Any, residual: Any) -> tuple[jax.Array, jax.Array]:
     return rule(grad, residual)
 
 

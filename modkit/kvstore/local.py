@@ -310,9 +310,10 @@ class KVStore(KVStoreBase):
         """
         if self._compressor is None:
             return self._plain_sum(values)
-        arrays = [v._as_dense()._cell.peek() for v in values]
+        arrays = [v._as_dense()._cell.unmoved() for v in values]
         sent = [self._compressor(key, i, a) for i, a in enumerate(arrays)]
-        return self._plain_sum([from_jax(a, v.ctx) for a, v in zip(sent, values, strict=True)])
+        each = [NDArray(new_cell(a, v.ctx), v.ctx) for a, v in zip(sent, values, strict=True)]
+        return self._plain_sum(each)
 
     def _plain_sum(self, values: list[NDArray]) -> NDArray:
         """The sum of the values, as a dense array."""

@@ -11,7 +11,7 @@ import modkit.kvstore as kv
 import modkit.ndarray as nd
 from modkit.context import cpu
 from modkit.errors import DTypeError, NotSupportedError, ParameterError
-from modkit.kvstore.compression import TwoBit
+from modkit.kvstore.compression import Compressor, TwoBit
 from tests.module.networks import assert_same, batches, mlp
 
 A, B, C = [0.2, 0.6, -0.7, -0.3], [0.5, -0.5, 1.2, 0.1], [3.0, -3.0, 0.0, 0.49]
@@ -120,3 +120,14 @@ def test_an_update_that_raises_keeps_the_residuals():
         return {str(key): value for key, value in kept.items()}
 
     assert_same(trained(raises=True), trained(raises=False))
+
+
+@pytest.mark.parametrize("size", [3, 1 << 17])
+def test_arrays_on_the_host_are_quantised_as_those_on_the_device(size):
+    rule, rng = Compressor(TwoBit(0.5)), np.random.default_rng(0)
+    device = Compressor(TwoBit(0.5))
+    for _ in range(4):
+        grad = rng.normal(size=size).astype(np.float32)
+        made = rule("a", 0, grad)
+        assert isinstance(made, np.ndarray) == (size == 3)
+        np.testing.assert_array_equal(made, device("a", 0, jnp.asarray(grad)))
