@@ -40,8 +40,7 @@ def imdecode(
         FileFormatError: it cannot be decoded.
         NotSupportedError: Pillow is not installed.
 
-    Differs: grey values can differ by 1 from OpenCV's, and pixels of a JPEG file as much as its two
-    decoders do.
+    Differs: pixels of a JPEG file can differ from MXNet's as much as its two decoders do.
     """
     if isinstance(buf, NDArray):
         buf = buf.asnumpy()

@@ -20,6 +20,11 @@ _ANY_PIXELS, _MOST_PIXELS = 2**23, 20
 _ANY_SCALED, _MOST_RATIO = 2**24, 16
 
 
+_OWN_MODES = ("L", "RGB", "RGBA", "I;16")
+_PNG_GREY = np.array([9797, 19234, 3737], np.int32)
+"""Weights of red, green and blue, of 2**15, by which OpenCV reads PNG files as grey ones."""
+
+
 def open_image(data: bytes) -> Any:
     """The Pillow image of an encoded file; its format and size are checked, no pixel is decoded.
 
@@ -50,23 +55,35 @@ def decoded(data: bytes, mode: str | None = None, *, upright: bool = False) -> A
     Args:
         data: the encoded file.
         mode: Pillow's name of the channels, such as ``"RGB"``; default those of the image, or
-            ``"RGB"`` where they are not L, RGB or RGBA.
+            ``"RGB"`` where they are not L, RGB, RGBA or 16-bit grey. Of 16 bits others keep 8.
         upright: turn the image as its EXIF data say that the camera was held.
 
     Raises:
         FileFormatError: it cannot be decoded; see `open_image`.
     """
     image = open_image(data)
+    is_png = image.format == "PNG"
     try:
         if upright:
             from PIL import ImageOps
 
             image = ImageOps.exif_transpose(image)
-        wanted = mode or (image.mode if image.mode in ("L", "RGB", "RGBA") else "RGB")
         image.load()
-        return image if image.mode == wanted else image.convert(wanted)
+        wanted = mode or (image.mode if image.mode in _OWN_MODES else "RGB")
+        if image.mode == wanted:
+            return image
+        if image.mode.startswith("I;16"):
+            image = _of_levels(np.asarray(image) >> 8)
+        elif wanted == "L" and is_png and image.mode not in ("1", "LA"):
+            return _of_levels(np.asarray(image.convert("RGB"), np.int32) @ _PNG_GREY >> 15)
+        return image.convert(wanted)
     except Exception as error:  # a damaged image can fail in any way
         raise FileFormatError(f"no image: {error}") from error
+
+
+def _of_levels(levels: np.ndarray) -> Any:
+    """A grey Pillow image, (H, W), of whole numbers from 0 to 255."""
+    return pillow().fromarray(levels.astype(np.uint8))
 
 
 def pixels(data: bytes, mode: str | None) -> np.ndarray:

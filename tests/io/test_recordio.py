@@ -370,6 +370,24 @@ def test_images_have_blue_first_and_can_be_grey():
         decode_image(b"nothing")
 
 
+def test_images_of_16_bits_are_not_cut_off():
+    """Nor white: OpenCV's arrays of 8 bits have the upper ones."""
+    deep = (np.arange(20, dtype=np.uint16) * 3000).reshape(4, 5)
+    packed = recordio.pack_img((0, 0, 0, 0), deep, 9, ".png")
+    same = recordio.unpack_img(packed)[1]
+    assert same.dtype == np.uint16
+    np.testing.assert_array_equal(same, deep)
+    np.testing.assert_array_equal(recordio.unpack_img(packed, 0)[1], deep >> 8)
+    np.testing.assert_array_equal(recordio.unpack_img(packed, 1)[1][..., 1], deep >> 8)
+
+
+def test_png_files_become_grey_as_in_opencv():
+    """Its PNG decoder cuts off, the others round."""
+    pixels = np.array([[[105, 7, 246], [90, 90, 90], [255, 255, 255]]], np.uint8)  # blue first
+    grey = recordio.unpack_img(recordio.pack_img((0, 0, 0, 0), pixels, 9, ".png"), 0)[1]
+    assert grey.tolist() == [[89, 90, 255]]
+
+
 def png(width, height):
     """The beginning of a PNG that claims to be so large."""
     header = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
