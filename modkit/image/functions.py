@@ -24,7 +24,7 @@ Region = tuple[int, int, int, int]
 def imdecode(
     buf: Any, flag: int = 1, to_rgb: bool | int = True, out: NDArray | None = None
 ) -> NDArray:
-    """The image of an encoded file, turned as its EXIF data say.
+    """The image of an encoded file, as its pixels lie there: EXIF data do not turn it.
 
     Args:
         buf: bytes of a JPEG, PNG or other file; a NumPy array or NDArray of them.
@@ -55,7 +55,7 @@ def imdecode(
     if not data:
         raise ParameterError("imdecode: got an empty buffer, expected the bytes of an image")
     try:
-        image = np.asarray(decoded(data, "RGB" if flag else "L", upright=True))
+        image = np.asarray(decoded(data, "RGB" if flag else "L"))
     except FileFormatError as error:
         raise FileFormatError(f"imdecode: {len(data)} bytes are {error}") from error
     image = image.reshape(*image.shape[:2], -1)

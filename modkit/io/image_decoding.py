@@ -21,6 +21,9 @@ _ANY_SCALED, _MOST_RATIO = 2**24, 16
 
 
 _OWN_MODES = ("L", "RGB", "RGBA", "I;16")
+_JPEG = b"\xff\xd8"
+_ORIENTATION = 0x0112
+"""The EXIF tag of how the camera was held."""
 _PNG_GREY = np.array([9797, 19234, 3737], np.int32)
 """Weights of red, green and blue, of 2**15, by which OpenCV reads PNG files as grey ones."""
 
@@ -62,9 +65,12 @@ def decoded(data: bytes, mode: str | None = None, *, upright: bool = False) -> A
         FileFormatError: it cannot be decoded; see `open_image`.
     """
     image = open_image(data)
-    is_png = image.format == "PNG"
+    is_png, is_jpeg = image.format == "PNG", image.format == "JPEG"
     try:
-        if upright:
+        if is_jpeg and mode == "L":
+            image.draft("L", None)  # the luminance that the file has, as OpenCV takes it
+        may_turn = upright and (not is_jpeg or "exif" in image.info)
+        if may_turn and image.getexif().get(_ORIENTATION, 1) != 1:
             from PIL import ImageOps
 
             image = ImageOps.exif_transpose(image)
@@ -89,11 +95,14 @@ def _of_levels(levels: np.ndarray) -> Any:
 def pixels(data: bytes, mode: str | None) -> np.ndarray:
     """The pixels of an encoded image in a record, (H, W) or (H, W, channels); see `decoded`.
 
+    As by OpenCV JPEG files are turned upright where ``mode`` is given, and other files are not.
+
     Raises:
         FileFormatError: it cannot be decoded.
     """
     try:
-        return np.asarray(decoded(data, mode))
+        upright = mode is not None and bytes(data[:2]) == _JPEG
+        return np.asarray(decoded(data, mode, upright=upright))
     except FileFormatError as error:
         raise FileFormatError(f"a record of {len(data)} bytes is {error}") from error
 

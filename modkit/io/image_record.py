@@ -166,7 +166,8 @@ def _of_size(image: np.ndarray, height: int, width: int, code: int) -> np.ndarra
 class ImageRecordIter(ImageRecordBase):
     """Batches of images and labels from a RecordIO file, cropped to one size and scaled.
 
-    An image that is smaller than ``data_shape`` is enlarged to its height, then to its width.
+    JPEG files are turned upright, as their EXIF data say. An image that is smaller than
+    ``data_shape`` is enlarged to its height, then to its width.
     A pixel becomes ``(contrast * pixel + light - mean) * (scale / std)`` in float32.
     Differs: the random stream is not MXNet's, and ``shuffle`` draws from the whole file. Without
     ``round_batch`` an incomplete last batch states its padding; MXNet 1.9.1 states none, and

@@ -1,5 +1,6 @@
 """ImageRecordIter over images without loss, by what MXNet does with the same ones."""
 
+import io
 import threading
 
 import numpy as np
@@ -304,6 +305,42 @@ def test_records_of_several_files_follow_each_other_as_in_mxnet(make, records, t
     assert next(it).label[0].asscalar() == 7
     with pytest.raises(FileFormatError, match=r"y\.rec: at byte [0-9]+: a record of"):
         next(it)
+
+
+@pytest.mark.parametrize(("form", "turned"), [("JPEG", True), ("PNG", False)])
+def test_jpeg_files_are_turned_upright_as_in_mxnet(make, tmp_path, form, turned):
+    """By both iterators over records, and by `unpack_img` unless it leaves the image as it is."""
+    image_module = pytest.importorskip("PIL.Image")
+    pixels = np.zeros((16, 24, 3), np.uint8)
+    pixels[:8, :12, 0] = 255  # red at the upper left
+    exif, stream = image_module.Exif(), io.BytesIO()
+    exif[0x0112] = 6  # a quarter turn, to the upper right
+    image_module.fromarray(pixels).save(stream, form, exif=exif)
+    record = recordio.pack((0, [2, 5, 1, 0.1, 0.1, 0.5, 0.5], 0, 0), stream.getvalue())
+    with recordio.MXRecordIO(tmp_path / "x.rec", "w") as file:
+        file.write(record)
+    given = {"path_imgrec": str(tmp_path / "x.rec"), "batch_size": 1}
+    for channels in (3, 1):
+        shape = {"data_shape": (channels, 16, 16)}
+        square = next(make(**given, **shape, label_width=7)).data[0].asnumpy()[0, 0]
+        boxes = next(mx.io.ImageDetRecordIter(**given, **shape)).data[0].asnumpy()[0, 0]
+        for made in (square, boxes):
+            assert (made[2, -3] > made[2, 2] + 50) == turned
+        assert recordio.unpack_img(record, channels == 3)[1].shape[:2] == (
+            (24, 16) if turned else (16, 24)
+        )
+    assert recordio.unpack_img(record)[1].shape[:2] == (16, 24)
+    assert mx.image.imdecode(stream.getvalue()).shape[:2] == (16, 24)
+
+
+def test_grey_pixels_of_a_jpeg_file_are_its_luminance(make, tmp_path):
+    image_module = pytest.importorskip("PIL.Image")
+    image, stream = image_module.fromarray(IMAGES[0]), io.BytesIO()
+    image.save(stream, "JPEG", quality=30)
+    grey = mx.image.imdecode(stream.getvalue(), flag=0).asnumpy()[..., 0]
+    luminance = image_module.open(stream)
+    luminance.draft("YCbCr", None)
+    np.testing.assert_array_equal(grey, np.asarray(luminance)[..., 0])
 
 
 def test_a_mean_image_without_a_file_is_computed_as_in_mxnet(make, tmp_path):
