@@ -84,6 +84,9 @@ THOROUGH = {
     "tests/compat/test_run.py": [
         "test_processes_that_a_program_starts_run_alike[forkserver]",
     ],
+    "tests/compile/test_executables.py": [
+        "test_threads_call_while_executables_are_freed",
+    ],
     "tests/contrib/test_quantization.py": [
         "test_like_the_reference[deep-{'calib_mode': 'entropy'}]",
         "test_like_the_reference[plain-{'calib_mode': 'entropy', 'quantized_dtype': 'auto', "
@@ -107,9 +110,10 @@ THOROUGH = {
         "test_workers_of_other_launchers_have_a_watch[connected]",
     ],
     "tests/module/test_mixed_precision.py": [
-        "test_digits_are_learned_as_well[convnet]",
+        "test_digits_are_learned_as_well",
     ],
     "tests/module/test_model_parallel.py": [
+        "test_buckets",
         "test_compressed_gradients",
         "test_mixed_precision",
         "test_replicas_each_over_devices_of_its_own[dictionaries-None]",
@@ -137,7 +141,11 @@ THOROUGH = {
     "tests/step/test_replicas.py": [
         "test_a_monitor_sees_uneven_slices_too",
     ],
+    "tests/step/test_segments.py": [
+        "test_monitors_see_the_same",
+    ],
     "tests/step/test_shards.py": [
+        "test_buckets_share_parts",
         "test_several_steps_in_a_program_and_updates_apart",
     ],
     "tests/symbol/test_recompute.py": [
@@ -217,8 +225,8 @@ ONE_SLOW_IN = {
     "tests/module/test_score.py": 3,
     "tests/module/test_steps_per_call.py": 3,
     "tests/module/test_weights.py": 3,
-    "tests/ndarray/test_sparse_values.py": 3,
-    "tests/ops/test_mixed_types.py": 6,
+    "tests/ndarray/test_sparse_values.py": 6,
+    "tests/ops/test_mixed_types.py": 12,
     "tests/ops/test_multibox.py": 3,
     "tests/ops/test_on_host.py": 4,
     "tests/ops/test_on_host.py::test_random_numbers_are_those_of_xla": 6,
@@ -228,8 +236,8 @@ ONE_SLOW_IN = {
     "tests/ops/test_regions.py": 3,
     "tests/ops/test_windows.py": 3,
     "tests/optimizer/test_optimizer_figures.py": 3,
-    "tests/optimizer/test_tree_rule.py": 3,
-    "tests/rnn/test_rnn_cells.py": 3,
+    "tests/optimizer/test_tree_rule.py": 6,
+    "tests/rnn/test_rnn_cells.py": 6,
     "tests/step/test_across_devices.py": 3,
     "tests/step/test_contexts_apart.py": 3,
     "tests/step/test_fused.py": 3,
@@ -247,7 +255,7 @@ ONE_SLOW_IN = {
     "tests/test_custom_operator.py": 3,
     "tests/test_fuzz_readers.py": 3,
     "tests/test_lazy.py": 3,
-    "tests/test_trajectories.py": 4,
+    "tests/test_trajectories.py": 6,
     "tests/tuning/test_allocator.py": 3,
     "tests/tuning/test_cpu_convolution.py": 4,
     "tests/tuning/test_pooling_by_axis.py": 3,

@@ -114,14 +114,14 @@ def _over(table: list[tuple[str, Case]]) -> pytest.MarkDecorator:
 def _in_groups(
     table: list[tuple[str, Case]], *, last: bool = False, defaults: bool = False
 ) -> pytest.MarkDecorator:
-    """Rows with their group; one of each operator is quick, a fourth of the rest in `make test`."""
+    """Rows with their group; one of each operator is quick, a sixth of the rest in `make test`."""
     quick, params = _one_of_each(table), []
     names = {(family, case.id) for family, case in quick}
     slow = [(family, case) for family, case in table if (family, case.id) not in names]
     for rows in (quick, slow):
         for start in range(0, len(rows), TOGETHER):
             marks = [] if rows is quick else [pytest.mark.slow]
-            if marks and start // TOGETHER % 4:
+            if marks and start // TOGETHER % 6:
                 marks.append(pytest.mark.thorough)
             ids = ((family, case.id) for family, case in rows[start : start + TOGETHER])
             group = Group(tuple(ids), last, defaults)
