@@ -93,11 +93,8 @@ def bind(
     requests = grad_requests(grad_req, names)
     requests = {n: "null" if grads.get(n) is None else r for n, r in requests.items()}
     for name, grad in grads.items():
-        if grad is not None and grad.shape != arguments[name].shape:
-            raise ShapeError(
-                f"bind: the gradient of {name!r}: got shape {grad.shape}, "
-                f"expected {arguments[name].shape}"
-            )
+        if grad is not None:
+            _check_gradient(name, grad, arguments[name])
     apart = {n for n, request in requests.items() if request != "null"}
     if not isinstance(args, Mapping):
         apart |= {n for n, each in zip(names, args, strict=True) if each is not arguments[n]}
@@ -228,6 +225,16 @@ def _by_name(
                 f"bind: {what}: {name!r}: got {type(value).__name__}, expected an NDArray"
             )
     return chosen
+
+
+def _check_gradient(name: str, grad: NDArray, argument: NDArray) -> None:
+    """Raise a ShapeError for a gradient of another shape or element type than its argument."""
+    got, wanted = ((a.shape, dtype_name(a.dtype)) for a in (grad, argument))
+    if got != wanted:
+        raise ShapeError(
+            f"bind: the gradient of {name!r}: got shape {got[0]} of {got[1]}, "
+            f"expected {wanted[0]} of {wanted[1]}"
+        )
 
 
 def _check_context(ctx: Any) -> None:

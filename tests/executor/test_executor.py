@@ -148,6 +148,13 @@ def test_gradients_are_added_to_one_array_of_several_arguments(size):
     assert (total.asnumpy() == 1 + 3 * (15 + 10 + 6)).all()
 
 
+@pytest.mark.parametrize("grad", [mx.nd.ones(2, dtype="float16"), mx.nd.ones(3)])
+def test_a_gradient_has_the_shape_and_type_of_its_argument(grad):
+    with pytest.raises(mx.errors.ShapeError, match=r"'a': got shape .* expected \(2,\) of float32"):
+        (mx.sym.Variable("a") * 2).bind(mx.cpu(), [mx.nd.ones(2)], [grad])
+    assert (grad.asnumpy() == 1).all()
+
+
 def test_bound_arrays_may_be_views():
     base, grads = mx.nd.zeros((4, 3)), mx.nd.zeros((4, 3))
     net = mx.sym.Variable("a") * mx.sym.Variable("b")
