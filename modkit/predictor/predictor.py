@@ -83,7 +83,8 @@ class Predictor:
         arrays = {
             n: v if isinstance(v, NDArray) else _array(n, v) for n, v in as_params(params).items()
         }
-        self._plan: Plan = make_plan(self.symbol, arrays, as_inputs(input_shapes), dtype)
+        self._inputs = as_inputs(input_shapes)
+        self._plan: Plan = make_plan(self.symbol, arrays, self._inputs, dtype)
         self._lowered: Lowered = lower(self._plan.net)
         types = self._plan.types
         self._needs_x64 = self._lowered.needs_x64 or any(t.name in WIDE for t in types.values())
@@ -119,6 +120,11 @@ class Predictor:
     def reshape(self, input_shapes: Any) -> Predictor:
         """Another predictor of the same net and parameters, for other input shapes."""
         return Predictor(self.symbol, self._params, input_shapes, self.ctx, self._dtype)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles are made of the net and the parameters, and compile anew."""
+        params = {n: np.asarray(value) for n, value in self._params.items()}
+        return type(self), (self.symbol, params, self._inputs, self.ctx, self._dtype)
 
     # ── What it is ──────────────────────────────────────────────────────────────────────────
 

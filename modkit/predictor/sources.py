@@ -74,7 +74,7 @@ def as_params(params: Any) -> dict[str, Any]:
 
 
 def as_inputs(shapes: Any) -> dict[str, Input]:
-    """Inputs by name, from shapes by name or a list of DataDesc or (name, shape).
+    """Inputs by name, from shapes (or inputs) by name or a list of DataDesc or (name, shape).
 
     Raises:
         ParameterError: something else.
@@ -100,6 +100,8 @@ def _as_input(pair: Any) -> tuple[str, Input]:
     if isinstance(pair, DataDesc):
         return pair.name, Input(tuple(pair.shape), pair.dtype, pair.layout)
     name, shape = pair
+    if isinstance(shape, Input):
+        return name, shape
     if not isinstance(name, str):
         raise TypeError(name)
     return name, Input(tuple(int(size) for size in np.atleast_1d(shape)), None, None)

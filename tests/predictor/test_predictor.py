@@ -1,5 +1,7 @@
 """Predictor: its numbers, batches of any size, what it is made of, threads, and mistakes."""
 
+import copy
+import pickle
 import threading
 from pathlib import Path
 
@@ -191,6 +193,20 @@ def test_reshape_keeps_the_parameters(predictor):
     np.testing.assert_allclose(other.predict(x), predictor.predict(x), rtol=1e-5)
     held = [id(v) for v in predictor._params.values()]
     assert [id(v) for v in other._params.values()] == held
+
+
+COPIES = {
+    "pickle": lambda made: pickle.loads(pickle.dumps(made)),
+    "deepcopy": copy.deepcopy,
+}
+
+
+@pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
+def test_copies_predict_as_it_does(copied, predictor):
+    made, x = copied(predictor), samples(5, 10)
+    assert repr(made) == repr(predictor)
+    np.testing.assert_array_equal(made.predict(x), predictor.predict(x))
+    assert copied(made).input_shapes == predictor.input_shapes
 
 
 # ── What it is made of ──────────────────────────────────────────────────────────────────────
