@@ -181,7 +181,10 @@ class Predictor:
         return outputs[0] if len(outputs) == 1 else outputs
 
     def forward(self, x: Inputs) -> list[NDArray]:
-        """The outputs as NDArrays on the device, without waiting for them; see `predict`."""
+        """The outputs as NDArrays on the device, without waiting for them; see `predict`.
+
+        NumPy arrays are copied: one may be filled with the next samples at once.
+        """
         batches = self._plan.batches
         with self._scope():
             parts = [batches.real(*run) for run in self._runs(x, copied=True)]
