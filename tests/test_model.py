@@ -83,6 +83,36 @@ def test_executors_of_contexts_have_parameters_of_their_own():
     assert (second.asnumpy() == 7).all()  # one value, which the optimizer trains
 
 
+def test_arrays_of_contexts_that_a_program_writes_are_those_of_its_executors():
+    module = mx.mod.Module(net(), context=[mx.cpu(0), mx.cpu(1)])
+    module.bind([("data", (4, 4))], [("softmax_label", (4,))])
+    module.init_params(mx.init.Normal(1))
+    group = module._exec_group
+    for part, array in group.data_arrays[0]:
+        array[:] = X[part]
+    for executor in group.execs:
+        executor.forward(is_train=False)
+    found = np.concatenate([executor.outputs[0].asnumpy() for executor in group.execs])
+    module.forward(mx.io.DataBatch([mx.nd.array(X[:4])]), is_train=False)
+    np.testing.assert_allclose(found, module.get_outputs()[0].asnumpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("is_train", [False, True])
+def test_reading_arrays_of_contexts_leaves_the_latest_pass_alone(is_train):
+    module = mx.mod.Module(net(), context=[mx.cpu(0), mx.cpu(1)])
+    module.bind([("data", (4, 4))], [("softmax_label", (4,))])
+    module.init_params(mx.init.Normal(1))
+    batch = mx.io.DataBatch([mx.nd.array(X[:4])], [mx.nd.array([0, 1, 2, 0])])
+    module.forward(batch, is_train=is_train)
+    held = module.get_outputs()[0]
+    assert len(module._exec_group.param_arrays[0]) == 2
+    for found in (held, module.get_outputs()[0]):
+        np.testing.assert_allclose(found.asnumpy().sum(1), np.ones(4), rtol=1e-6)
+    if is_train:
+        module.backward()
+        assert module._exec_group.grad_arrays[0][0].asnumpy().any()
+
+
 def test_a_monitor_moves_to_executors_of_parameters_apart():
     module = mx.mod.Module(net(), context=[mx.cpu(0), mx.cpu(1)])
     module.bind([("data", (4, 4))], [("softmax_label", (4,))])

@@ -198,18 +198,22 @@ class DataParallelExecutorGroup(GroupInspection):
     def bind_as_stored(self) -> None:
         """Bind anew after a parameter is stored for each context, or again once for all.
 
-        Inputs of ``state_names`` and gradients keep their values.
+        Inputs, gradients and the outputs of the latest pass keep their values.
         """
-        fields = [("local", name) for name in self.state_names]
+        arrays = self.binding.bounds[0].arrays
+        dense = (n for n, cell in arrays.local.items() if not isinstance(cell, SparseCell))
+        fields: list[tuple[str, Any]] = [("local", name) for name in dense]
         if self.backed:
-            fields += [("grads", name) for name in self.binding.bounds[0].arrays.grads]
+            fields += [("grads", name) for name in arrays.grads]
+        if self.binding.bounds[0].last is not None:
+            fields += [("outputs", place) for place in range(len(arrays.outputs))]
         kept = [(field, name, self._rows(field, name)) for field, name in fields]
         self.bind_exec(self.data_shapes, self.label_shapes)
         for field, name, rows in kept:
             if rows is not None:
                 self.fill(field, name, rows)
 
-    def _rows(self, field: str, name: str) -> list[jax.Array] | None:
+    def _rows(self, field: str, name: Any) -> list[jax.Array] | None:
         """The values of the contexts; ``None`` where a pass failed before them."""
         cells = [getattr(bound.arrays, field)[name] for bound in self.bounds]
         try:
@@ -224,7 +228,7 @@ class DataParallelExecutorGroup(GroupInspection):
         with x64_for(*(row.dtype for row in rows)):
             return jnp.stack(jax.device_put(rows, device))
 
-    def fill(self, field: str, name: str, rows: Sequence[Any]) -> None:
+    def fill(self, field: str, name: Any, rows: Sequence[Any]) -> None:
         """Replace the values of the contexts."""
         together = len(self.bounds) == 1
         for bound, own in zip(self.bounds, [rows] if together else rows, strict=True):
@@ -323,6 +327,9 @@ class DataParallelExecutorGroup(GroupInspection):
                 self.load(values, self.binding.label_shapes)
         for bound in self.binding.bounds:
             bound.forward(bool(is_train))
+
+    def show_internals(self) -> None:
+        """Call the monitors of the latest pass."""
         for face in self.binding.faces:
             face.show_internals()
 
@@ -481,6 +488,7 @@ class DataParallelExecutorGroup(GroupInspection):
         _check_shapes(data_batch.data, self.data_shapes)
         _check_shapes(label or (), self.label_shapes or ())
         self.begin(data_batch.data, label, self.for_training if is_train is None else is_train)
+        self.show_internals()
 
     def reshape(self, data_shapes: Any, label_shapes: Any = None) -> None:
         """Bind for other input shapes; parameters stay."""

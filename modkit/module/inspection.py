@@ -191,9 +191,10 @@ class GroupInspection(GroupBinding):
         """An Executor for each context.
 
         Without an optimizer of the module, each context gets parameters of its own, as programs
-        write them that loop over contexts.
+        write them that loop over contexts; not between a forward pass and its backward pass.
         """
-        if len(self.contexts) > 1 and not self.store.optimized:
+        by_hand = len(self.contexts) > 1 and not self.store.optimized
+        if by_hand and not any(bound.awaits_backward() for bound in self.binding.bounds):
             self.store.train_apart(True)
         return self.executors
 
@@ -278,17 +279,17 @@ class GroupInspection(GroupBinding):
         """For each parameter its gradient on each context, ``None`` where it has none."""
         if not self.for_training:
             return None
-        return [[e.grad_dict[n] for e in self.executors] for n in self.param_names]
+        return [[e.grad_dict[n] for e in self.execs] for n in self.param_names]
 
     @property
     def aux_arrays(self) -> list[list[NDArray]]:
         """For each auxiliary state its array on each context."""
-        return [[e.aux_dict[n] for e in self.executors] for n in self.aux_names]
+        return [[e.aux_dict[n] for e in self.execs] for n in self.aux_names]
 
     @property
     def state_arrays(self) -> list[list[NDArray]]:
         """For each kept state its array on each context."""
-        return [[e.arg_dict[n] for e in self.executors] for n in self.state_names]
+        return [[e.arg_dict[n] for e in self.execs] for n in self.state_names]
 
     @property
     def data_arrays(self) -> list[list[tuple[slice, NDArray]]]:
@@ -306,17 +307,17 @@ class GroupInspection(GroupBinding):
         """For each data input its gradient on each context."""
         if not self.inputs_need_grad:
             return None
-        return [[e.grad_dict[n] for e in self.executors] for n in self.data_names]
+        return [[e.grad_dict[n] for e in self.execs] for n in self.data_names]
 
     @property
     def shared_data_arrays(self) -> list[dict[str, NDArray]]:
         """For each context its data and labels by name."""
         names = [n for n in (*self.data_names, *self.label_names) if n in self.arg_names]
-        return [{n: e.arg_dict[n] for n in names} for e in self.executors]
+        return [{n: e.arg_dict[n] for n in names} for e in self.execs]
 
     def _sliced(self, names: Sequence[str]) -> list[list[tuple[slice, NDArray]]]:
         return [
-            [(s, e.arg_dict[n]) for s, e in zip(self.slices, self.executors, strict=True)]
+            [(s, e.arg_dict[n]) for s, e in zip(self.slices, self.execs, strict=True)]
             for n in names
         ]
 

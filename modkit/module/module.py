@@ -52,7 +52,7 @@ from modkit.module.typing import GradReq, InputShapes, OutGrads
 from modkit.module.update import sums_of_own_store, update_unfused
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray
-from modkit.ndarray.storage import accepted, x64_for
+from modkit.ndarray.storage import accepted, settle, x64_for
 from modkit.overriding import overrides
 from modkit.step.bound import Pass
 from modkit.symbol import Symbol
@@ -262,6 +262,8 @@ class Module(BaseModule):
         return np.asarray(self._exec_group.executors[0].arg_dict[name]._cell.unmoved())
 
     def _present_outputs(self) -> Sequence[Any]:
+        if self._exec_group.bounds[0].last is None:  # a subclass computes them by itself
+            return self.get_outputs()
         return self._exec_group.get_outputs()
 
     def _values(self) -> dict[str, Any]:
@@ -576,6 +578,7 @@ class Module(BaseModule):
         self._lacks_labels = bool(train and not label and self._label_shapes)
         data = data_batch.data[: len(self._data_names)]
         group = self._exec_group
+        settle((*data, *(label or ())))
         with group.store.lock:  # else another thread binds or feeds in between
             if self._step is not None and not self._step.settled:
                 self._step_waits = False  # no metric was updated: the next step starts at once
@@ -591,6 +594,8 @@ class Module(BaseModule):
                 self._check_order(data_batch, "forward: data_batch")
                 self._order_seen = True
             group.begin(data, label, train, values)
+        if group.binding.faces:
+            group.show_internals()
 
     def _fit_shapes(self, data: Sequence[Any], batch: DataBatch) -> None:
         """Bind anew if the batch has not the shapes that the module is bound for."""

@@ -21,7 +21,7 @@ from modkit.metric import EvalMetric
 from modkit.module.data_batch import held
 from modkit.module.module_optimizer import ModuleOptimizer
 from modkit.module.split_batch import value_of
-from modkit.ndarray.storage import accepted, take_over
+from modkit.ndarray.storage import accepted, settle, take_over
 from modkit.optimizer.calls import Indices
 from modkit.optimizer.rule_optimizer import shows_calls
 from modkit.signals import DeferredReads
@@ -161,6 +161,9 @@ def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Su
     if fused is None or metric is None:
         return None
     store, hyper, shards = group.store, updater.optimizer.hyper, module._module_optimizer.shards
+    for batch in batches:
+        if isinstance(batch, DataBatch):
+            settle((*(batch.data or ()), *(batch.label or ())))
     with store.lock, DeferredReads():  # as in `Module.forward` and `Module.update`
         arrays = _inputs_of(group, batches, len(module._data_names))
         if not arrays:

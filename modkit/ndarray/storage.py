@@ -755,6 +755,17 @@ class InputCell(HostCell):
         return rows
 
 
+def settle(arrays: Sequence[Any]) -> None:
+    """Compute arrays that are pending: by another module's pass, which takes that module's lock.
+
+    A thread that held a lock of its own meanwhile could wait for one that waits for it.
+    """
+    for array in arrays:
+        cell = getattr(array, "_cell", None)
+        if cell is not None and type(cell) is not HostCell:
+            cell.root.settle()
+
+
 def accepted(inputs: Sequence[InputCell], arrays: Sequence[Any]) -> list[Any] | None:
     """The values of arrays that need no conversion, for `take_over`; ``None`` if one does.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -96,6 +96,13 @@ class Bound:
             if self.arrays.eager and self.last.writes_aux:
                 self.last.run()
             return self.last
+
+    def awaits_backward(self) -> bool:
+        """Whether the latest forward pass can have a backward pass, and none is requested."""
+        last = self.last
+        if last is None or last.wants_gradients or not last.train:
+            return False
+        return last.kept is not None if last.settled else bool(self.arrays.wrt)
 
     def watch(self, on: bool) -> None:
         """Record the arrays that monitors show, if the graph calls Python on one device."""
@@ -216,7 +223,8 @@ class Pass:
             ended its construction.
         watched_values: outputs and inputs of nodes, if the graph is ``watched``.
         seen_gradients: gradients of these inputs, by `modkit.step.node_taps.NodeInput`.
-        kept: residuals and outputs for backward passes; ``kept_from``: the arguments then.
+        kept: residuals and outputs for backward passes; ``kept_from``: the arguments then, which
+            it does not keep alive.
         pulled: whether gradients have been computed from ``kept``.
 
     Args:
@@ -297,10 +305,10 @@ class Pass:
         are the same whether a result has been read before or not.
         """
         if self.settled:
-            return self.kept is None or (self.pulled and self._is_past(*self.kept_from))
+            return self.kept is None or (self.pulled and self._is_past(self.kept_from))
         own, store = self.bound.arrays.own.aux, self.bound.arrays.store
         return not self.train and (
-            self._is_past(*self._arguments())
+            self._is_past(self._arguments())
             or not all(cell.holds(self.aux[name]) for name, cell in own.items())
             or (
                 store is not None
@@ -308,17 +316,15 @@ class Pass:
             )
         )
 
-    def _arguments(self) -> tuple[Arrays, Arrays, Arrays | None]:
-        """The values of arguments when the pass began."""
-        own = self.bound.arrays.own.shared
-        return self.local, {n: self.shared[n] for n in own}, self._params_before
+    def _arguments(self) -> dict[str, Callable[[], Any]]:
+        """The values of arguments when the pass began, by weak references to arrays."""
+        return {n: _reference(v) for n, v in (*self.shared.items(), *self.local.items())}
 
-    def _is_past(self, local: Arrays, shared: Arrays, params: Arrays | None) -> bool:
+    def _is_past(self, seen: Mapping[str, Callable[[], Any]]) -> bool:
         """Whether an argument has been written since it had these values."""
-        arrays, seen = self.bound.arrays, {**local, **shared}
-        cells = *arrays.local.items(), *arrays.own.shared.items()
-        of_store = arrays.store is None or arrays.store.state.params is params
-        return not (of_store and all(cell.holds(seen[name]) for name, cell in cells))
+        cells = {**self.bound.arrays.shared, **self.bound.arrays.local}
+        return any((value := seen[n]()) is None or c.version() is not value
+                   for n, c in cells.items())  # fmt: skip
 
     def join(self, update: Update) -> None:
         """Fuse the update into the program: all fields of the store wait for it."""
@@ -534,6 +540,10 @@ class Pass:
         self.bound.arrays.restore(self, self.aux if self.writes_aux else {}, self.old)
         self.wants_gradients, self.kept = False, None
         self._let_go()
+
+
+def _reference(value: Any) -> Callable[[], Any]:
+    return weakref.ref(value) if isinstance(value, np.ndarray | jax.Array) else lambda: value
 
 
 class RepeatedPass(Pass):

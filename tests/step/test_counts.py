@@ -2,7 +2,7 @@
 
 from tools.count_step import count, files
 
-CALLS, FILES = 67, 12
+CALLS, FILES = 68, 12
 """The batch-end callback of the count is one of the calls; four begin and end deferred signals."""
 
 
