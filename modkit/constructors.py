@@ -59,7 +59,7 @@ def check_arguments(klass: Class) -> Class:
     parameters = {p.name: p for p in every if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
     closed = len(parameters) == len(every)
     annotations = {n: str(p.annotation) for n, p in parameters.items()}
-    kinds = {n: each for n, each in annotations.items() if each in _NUMBERS}
+    kinds = {n: each for n, each in annotations.items() if each in NUMBERS}
     places = {at for at, p in enumerate(every) if p.name in kinds and p.kind != p.KEYWORD_ONLY}
     required = {name for name, p in parameters.items() if p.default is p.empty}
 
@@ -104,7 +104,7 @@ _PARSED = frozenset(
 """Parameters that may be the text of a number, as YAML reads ``1e-8`` as text: MXNet converts
 Xavier's magnitude, and passes those of optimizers on to an operator, which parses them."""
 
-_NUMBERS = ("float", "int", "float | None", "int | None")
+NUMBERS = ("float", "int", "float | None", "int | None")
 """Annotations of parameters that are numbers."""
 
 

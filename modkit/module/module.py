@@ -499,13 +499,14 @@ class Module(BaseModule):
     def _init_optimizer(
         self, kvstore: Any, optimizer: Any, params: Any, force_init: bool, sharded: bool, /
     ) -> None:
-        self._forget_optimizer()
-        edited = None if self._copies is None else self.get_params()[0]
-        self._module_optimizer = set_up_optimizer(
+        made = set_up_optimizer(
             kvstore, optimizer, params, bool(sharded), self._exec_group,
             inputs=[] if self._is_bucket else self._bound_for,
             compression_params=self._compression_params,
         )  # fmt: skip
+        self._forget_optimizer()
+        edited = None if self._copies is None else self.get_params()[0]
+        self._module_optimizer = made
         self._follow_store()
         self.optimizer_initialized, self._params_dirty = True, False
         if self._update_on_kvstore and edited is not None:  # the store begins with the edits

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from modkit import fork, registry
-from modkit.constructors import check_arguments, check_keywords, number_of
+from modkit.constructors import NUMBERS, check_arguments, check_keywords, number_of
 from modkit.errors import (
     ModkitError,
     NameNotFoundError,
@@ -347,7 +347,7 @@ class Optimizer:
         indices = tuple(index) if isinstance(index, list | tuple) else (index,)
         with self._counts.lock:
             newest = max(self.num_update, self._counts.add(indices))
-            self.__dict__["num_update"] = newest  # `__setattr__` is a call more in every batch
+            object.__setattr__(self, "num_update", newest)  # ours is a call more in every batch
 
     def _uncount(self, indices: Sequence[Any], before: int) -> None:
         """Take back an update that is not made, as its schedule raised; ``before``: its count."""
@@ -527,8 +527,9 @@ def _settings(klass: type[Optimizer]) -> frozenset[str]:
     """Attributes that are numbers: what the constructors of modkit's classes take, and set."""
     own = [each for each in klass.__mro__ if each.__module__.startswith("modkit.optimizer")]
     inits = [vars(each)["__init__"] for each in own if "__init__" in vars(each)]
-    found = {n for init in inits for n in inspect.signature(init).parameters}
-    return frozenset({"lr", "float_stable_eps", *found})
+    taken = [p for init in inits for p in inspect.signature(init).parameters.values()]
+    numeric = {p.name for p in taken if str(p.annotation) in NUMBERS}
+    return frozenset({"lr", "float_stable_eps", *numeric})
 
 
 def finite(name: str, value: Any) -> Any:
