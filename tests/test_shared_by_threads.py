@@ -15,6 +15,7 @@ from modkit.module import module as module_file
 from modkit.module import steps
 from modkit.ndarray import tape_gradients
 from modkit.optimizer import eager_update
+from modkit.step import bound
 from modkit.step import store as step_store
 from tests.module.networks import batches, mlp, ready
 from tests.threads import run_all
@@ -387,3 +388,35 @@ def fast_switches():
     sys.setswitchinterval(1e-6)
     yield
     sys.setswitchinterval(before)
+
+
+def test_a_batch_is_computed_before_a_module_holds_its_lock(monkeypatch):
+    """Two threads whose modules read each other's outputs would wait for each other."""
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc")
+    first, second = (mx.mod.Module(net, label_names=None) for _ in range(2))
+    for module in (first, second):
+        module.bind([("data", (2, 3))], for_training=False)
+        module.init_params()
+    first.forward(mx.io.DataBatch([mx.nd.ones((2, 3))]))
+    run, held = bound.Pass.run, []
+
+    def noting(self, *args):
+        held.append(second._exec_group.store.lock._is_owned())
+        return run(self, *args)
+
+    monkeypatch.setattr(bound.Pass, "run", noting)
+    second.forward(mx.io.DataBatch(first.get_outputs()))
+    assert held == [False]
+
+
+def test_a_monitor_is_called_without_the_lock_of_a_module():
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc")
+    module = mx.mod.Module(net, label_names=None)
+    module.bind([("data", (2, 3))], for_training=False)
+    module.init_params()
+    lock, held = module._exec_group.store.lock, []
+    monitor = mx.mon.Monitor(1, lambda x: held.append(lock._is_owned()) or x)
+    module.install_monitor(monitor)
+    monitor.tic()
+    module.forward(mx.io.DataBatch([mx.nd.ones((2, 3))]))
+    assert held and not any(held)

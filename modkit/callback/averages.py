@@ -62,7 +62,7 @@ class Averaged(Callback):
         """Give the module the average. Of several averages, validation uses the last one's."""
         if self.average is not None:
             present = run.module.get_params()
-            if run.averaged is None:  # else the average before this one holds them
+            if run.averaged is None:  # else an earlier Averaged has kept the parameters
                 self._own = present
             run.averaged = self.params()
             run.module.set_params(run.averaged, present[1])

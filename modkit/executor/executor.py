@@ -125,7 +125,7 @@ class Executor:
 
         Raises:
             TypeError: a name that is no argument.
-            ValueError: a value of another shape. Neither writes any value.
+            ValueError: a value of another shape. A wrong name or shape writes no value.
         """
         self._write_arguments(kwargs)
         self._bound.forward(bool(is_train))
@@ -212,7 +212,7 @@ class Executor:
 
         Raises:
             ValueError: a name that is not bound, unless ``allow_extra_params``; another shape.
-                Neither writes any value.
+                A wrong name or shape writes no value.
         """
         args = _fitting(arg_params, self.arg_dict, "arguments", allow_extra_params)
         aux = _fitting(aux_params or {}, self.aux_dict, "auxiliary states", allow_extra_params)

@@ -94,15 +94,10 @@ class NodeByNode(Executor):
             named = zip(op.output_names(attrs), made, strict=False)
             self._seen += [(f"{node.name}_{name}", each) for name, each in named]
         moved = zip(inputs, here, written, strict=True)
-        self._moved += [(own, copy) for own, copy, new in moved if new and copy is not own]
-        self._write_back()
+        moved = [(own, copy) for own, copy, new in moved if new and copy is not own]
+        _write_back(moved)
+        self._moved += moved  # a backward pass may write states, too
         return made
-
-    def _write_back(self) -> None:
-        """Write the states that nodes of this pass have on other contexts into its own arrays."""
-        if self._training:
-            for own, copy in self._moved:
-                own._assign(copy)
 
     def show_internals(self) -> None:
         """See `Executor.show_internals`."""
@@ -138,7 +133,7 @@ class NodeByNode(Executor):
                 retain_graph=True,
                 train_mode=self._training,
             )
-            self._write_back()
+            _write_back(self._moved)
 
     def _new_shapes(self, given: Mapping[str, Any]) -> tuple[list[Shape], list[Shape]]:
         found = self._symbol.infer_shape_partial(**given)
@@ -166,3 +161,9 @@ class NodeByNode(Executor):
             "debug_str: got a graph with sizes that depend on values (contrib.boolean_mask, "
             "branches of contrib.cond), expected one whose sizes follow from those of its arguments"
         )
+
+
+def _write_back(moved: Sequence[tuple[NDArray, NDArray]]) -> None:
+    """Write the states that nodes have on other contexts into the arrays of the graph."""
+    for own, copy in moved:
+        own._assign(copy)

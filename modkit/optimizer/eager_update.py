@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from itertools import chain
 from typing import Any
 
 import jax
@@ -79,30 +78,27 @@ def update_arrays(
 
     No update by another thread is lost: see `modkit.ndarray.in_place`.
     """
+    if len(weights) > _MOST_IN_PROGRAM and not tree.takes_key and tree.clip_norm is None:
+        for at in range(0, len(weights), _MOST_IN_PROGRAM):
+            part = slice(at, at + _MOST_IN_PROGRAM)
+            update_arrays(tree, weights[part], grads[part], states[part], hyper[part])
+        return
     leaves, layout = jax.tree.flatten(list(states))
     arrays, count = [*weights, *leaves], len(weights)
-    types = [w._cell.aval for w in weights]
-    together = tree.takes_key or tree.clip_norm is not None
-    size = count if together else _MOST_IN_PROGRAM
-    parts = [slice(at, min(at + size, count)) for at in range(0, count, size)]
-    calls = [_Call(tree, types_of(types[part]), hyper[part]) for part in parts]
+    call = _Call(tree, types_of([w._cell.aval for w in weights]), hyper)
 
     def computed(_: Any = None) -> Any:
         """The new weights and states, the old values that a rule may return, and all old ones."""
         if count <= MOST_UPDATED and all(a._cell.is_on_host for a in arrays):
             values = [a._cell.host() for a in arrays]
             given = [g._cell.host() for g in grads]
-            made = calls[0].on_host(values[:count], given, layout.unflatten(values[count:]))
+            made = call.on_host(values[:count], given, layout.unflatten(values[count:]))
             if made is not None:
                 return *made, (), values
         values, device = [a._cell.peek() for a in arrays], weights[0].ctx.jax_device
         given = [placed_on(g._cell.peek(), device) for g in grads]
-        before = layout.unflatten(values[count:])
-        made = [
-            call.compiled(values[part], given[part], before[part])
-            for part, call in zip(parts, calls, strict=True)
-        ]
-        return *map(list, map(chain.from_iterable, zip(*made, strict=True))), values, values
+        made = call.compiled(values[:count], given, layout.unflatten(values[count:]))
+        return *made, values, values
 
     def write(results: Any) -> None:
         new, new_states, kept, _ = results

@@ -304,6 +304,22 @@ def test_groups_are_on_their_devices(fix_gamma):
     assert two.aux_dict["bn_moving_mean"].asnumpy().tolist() == [1, 1.5]
 
 
+@pytest.mark.parametrize("is_train", [False, True])
+def test_a_state_on_the_device_of_a_group_is_that_of_the_graph(is_train):
+    """Operators of optimizers write their states in inference, too."""
+    data, mask, weight, grad = map(mx.sym.Variable, ("data", "mask", "weight", "grad"))
+    with mx.AttrScope(ctx_group="g"):
+        updated = mx.sym.sgd_mom_update(weight, grad, mx.sym.Variable("mom"), lr=0.1, momentum=0.9)
+    net = mx.sym.Group([mx.sym.contrib.boolean_mask(data, mask), updated])
+    given = {"data": mx.nd.ones((4, 3)), "mask": mx.nd.array([1, 0, 1, 1])}
+    given |= {"weight": mx.nd.ones((3,)), "grad": mx.nd.ones((3,)), "mom": mx.nd.zeros((3,))}
+    args = {n: given[n] for n in net.list_arguments()}
+    aux = {n: given[n] for n in net.list_auxiliary_states()}
+    executor = net.bind(mx.cpu(), args, None, "null", aux, group2ctx={"g": mx.cpu(1)})
+    executor.forward(is_train=is_train)
+    np.testing.assert_allclose(given["mom"].asnumpy(), [-0.1] * 3, rtol=1e-6)
+
+
 def test_reshape_keeps_groups():
     with mx.AttrScope(ctx_group="last"):
         net = rows * 2

@@ -591,3 +591,27 @@ def test_all_parameters_can_be_frozen(case, kvstore):
     for name, start in seen.params[0].items():
         np.testing.assert_array_equal(ends[0][name], start)
         assert not np.array_equal(ends[1][name], start)
+
+
+def test_fit_takes_a_subclass_that_computes_by_itself():
+    class Own(mx.mod.Module):
+        def forward(self, data_batch, is_train=None):
+            self.made = [mx.nd.softmax(data_batch.data[0][:, :4] * self.factor)]
+
+        def get_outputs(self, merge_multi_context=True):
+            return self.made
+
+        def backward(self, out_grads=None):
+            pass
+
+        update = backward
+
+        def update_metric(self, eval_metric, labels, pre_sliced=False):
+            eval_metric.update(labels, self.made)
+
+    module = Own(mlp())
+    module.factor = 1
+    module.fit(data(), num_epoch=1)
+    module.factor = np.nan
+    with pytest.warns(UserWarning, match="output 'softmax_output' is NaN"):
+        module.fit(data(), num_epoch=1)

@@ -52,3 +52,16 @@ def test_its_fields_can_be_set_as_in_mxnet():
     assert (counted.num_update, kept.optimizer.num_update) == (2, 1)
     assert owner._updater is kept
     assert borrower._present_optimizer is counted
+
+
+def test_a_refused_optimizer_leaves_the_one_of_before():
+    (batch,) = batches(1)
+    module = mx.mod.Module(mlp())
+    module.bind([("data", batch.data[0].shape)], [("softmax_label", batch.label[0].shape)])
+    module.init_params()
+    module.init_optimizer(optimizer="adam")
+    with pytest.raises(mx.errors.ParameterError):
+        module.init_optimizer("bogus", force_init=True)
+    module.forward_backward(batch)
+    module.update()
+    assert type(module._optimizer) is mx.optimizer.Adam

@@ -121,6 +121,22 @@ def test_a_rate_may_be_an_array_of_one_number():
         made.set_learning_rate(nd.array([0.5, 0.5]))
 
 
+def test_an_update_is_counted_in_a_property_of_a_subclass():
+    class Own(opt.SGD):
+        @property
+        def num_update(self):
+            return vars(self).get("own", 0)
+
+        @num_update.setter
+        def num_update(self, value):
+            vars(self)["own"] = value
+
+    made, weight = Own(learning_rate=0.1), nd.ones((2,))
+    for _ in range(3):
+        made.update(0, weight, nd.ones((2,)), None)
+    assert made.num_update == 3
+
+
 def test_an_array_that_is_no_setting_stays_one():
     class Own(opt.SGD):
         def __init__(self, moved=0, **kwargs):
