@@ -42,7 +42,6 @@ class DataParallelExecutorGroup:
     """A network bound for the batches of an iterator, a part of each on every device.
 
     Args:
-        sym: the network.
         arg_names, param_names: all arguments, and parameters.
         ctx: the devices.
         slices: the part of a batch that each of them takes.
@@ -112,7 +111,6 @@ class DataParallelExecutorManager:
     """A network on several devices, each with parameters of its own, for a loop written by hand.
 
     Args:
-        symbol: the network.
         ctx: its devices.
         train_data: an iterator, whose shapes are bound.
         arg_names, param_names, aux_names: all arguments, parameters and auxiliary states.

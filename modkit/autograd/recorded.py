@@ -20,9 +20,6 @@ def get_symbol(x: NDArray) -> Symbol:
     Variables and constants become variables of the graph, in the order of their use. Each has one
     name, ``var`` or ``null`` and a number, in all graphs: those of two arrays can be composed.
 
-    Args:
-        x: an array on the tape.
-
     Raises:
         NotReadyError: the array is not on the tape, or its tape was freed.
         NotSupportedError: a call is no operator: Python code, indexing by arrays, a gradient.

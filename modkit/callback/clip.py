@@ -13,9 +13,6 @@ class ClipGlobalNorm(Callback):
     Gradients are those that the optimizer reads: summed, and multiplied by ``rescale_grad``. They
     are scaled in the program of the step (Pascanu et al., 2013).
 
-    Args:
-        max_norm: the bound.
-
     Raises:
         ParameterError: it is not positive.
     """

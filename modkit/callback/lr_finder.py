@@ -28,7 +28,6 @@ class LRFinder(Callback):
     Args:
         lowest: the first rate.
         highest: the last one.
-        batches: number of batches.
         path: of a picture of the curve, or ``None``.
         diverges_at: ends when the smoothed loss is so many times the least one.
 

@@ -23,9 +23,6 @@ class CompilationProgress:
     On a terminal or in a notebook the line goes to ``sys.stderr``; elsewhere to the logger
     ``modkit``, at level INFO. No thread outlives the block. Where none can be started, as at the
     end of Python, nothing is logged.
-
-    Args:
-        name: name of the program.
     """
 
     def __init__(self, name: str):

@@ -33,7 +33,6 @@ class ImageDetIter(ImageIter):
     out; a sample without any other is an error. Missing boxes of a batch are -1.
 
     Args:
-        batch_size: images in a batch.
         data_shape: (3, height, width) after augmentation.
         path_imgrec, path_imglist, path_root, path_imgidx, shuffle, part_index, num_parts, imglist,
             data_name, label_name, last_batch_handle: see `ImageIter`.

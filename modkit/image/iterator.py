@@ -32,7 +32,6 @@ class ImageIter(DataIter):
     override ``imdecode``, ``read_image``, ``augmentation_transform`` and ``postprocess_data``.
 
     Args:
-        batch_size: images in a batch.
         data_shape: (channels, height, width) after augmentation; 3 channels.
         label_width: labels of an image.
         path_imgrec: path of a RecordIO file.

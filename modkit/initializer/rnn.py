@@ -56,9 +56,7 @@ class FusedRNN(Initializer):
     Args:
         init: the inner initializer or its JSON; ``None`` for the initializer of the network.
         num_hidden: size of the hidden state.
-        num_layers: number of layers.
         mode: ``"rnn_relu"``, ``"rnn_tanh"``, ``"lstm"`` or ``"gru"``.
-        bidirectional: use two directions.
         forget_bias: bias of the forget gates of an LSTM.
     """
 

@@ -215,7 +215,6 @@ class NDArrayIter(DataIter):
             dictionary; a csr array, also of SciPy, needs ``last_batch_handle="discard"``; h5py data
             sets and memory maps are read batch by batch.
         label: the same, or ``None``.
-        batch_size: samples in a batch.
         shuffle: whether to visit the samples in random order.
         last_batch_handle: handling of samples that do not fill a batch: ``"pad"`` completes the
             batch with the first samples, ``"discard"`` drops it, ``"roll_over"`` moves them to the

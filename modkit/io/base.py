@@ -19,7 +19,6 @@ class DataDesc(namedtuple("DataDesc", ["name", "shape"])):
     Args:
         name: of the argument it feeds.
         shape: of a whole batch.
-        dtype: element type.
         layout: a letter for each axis; ``N`` is the batch.
 
     >>> DataDesc("data", (32, 3, 28, 28)).shape
@@ -112,9 +111,6 @@ class DataIter:
 
     A subclass either overrides ``next``, or ``iter_next``, ``getdata``, ``getlabel``,
     ``getindex`` and ``getpad``; and ``provide_data`` and ``provide_label``.
-
-    Args:
-        batch_size: samples in a batch.
     """
 
     def __init__(self, batch_size: int = 0):

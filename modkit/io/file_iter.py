@@ -47,7 +47,6 @@ class MXDataIter(DataIter):
     """The base of the iterators over files. A subclass yields the batches in ``_epoch``.
 
     Args:
-        batch_size: samples in a batch.
         data_name, label_name: names of the data and of the label.
         inert: parameters without an effect; see `check_parameters`.
     """

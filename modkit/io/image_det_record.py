@@ -56,7 +56,6 @@ class ImageDetRecordIter(ImageRecordBase):
     Args:
         path_imgrec: path of the records; see `ImageRecordIter`.
         data_shape: (channels, height, width) of an image in the batch; 1 or 3 channels.
-        batch_size: samples in a batch.
         data_name, label_name: names of the data and of the label.
         **options: the options below. ``prefetch_buffer``, ``ctx``, ``verbose``,
             ``shuffle_chunk_size``, ``shuffle_chunk_seed``, ``mean_a`` and ``std_a`` have no effect.

@@ -178,7 +178,6 @@ class ImageRecordIter(ImageRecordBase):
         path_imgrec: path of the records, or of a folder of such files; or several paths with ``;``
             between.
         data_shape: (channels, height, width) of an image in the batch; 1 or 3 channels.
-        batch_size: samples in a batch.
         data_name, label_name: names of the data and of the label.
         **options: the options below; ``prefetch_buffer``, ``ctx``, ``verbose``, ``path_imgidx``,
             ``device_id``, ``shuffle_chunk_size``, ``shuffle_chunk_seed``, ``mean_a``, ``std_a`` and

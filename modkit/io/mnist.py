@@ -33,7 +33,6 @@ class MNISTIter(MXDataIter):
     Args:
         image: path of the images.
         label: path of the labels.
-        batch_size: samples in a batch.
         shuffle: whether to visit the samples in random order.
         flat: images as vectors, rather than (1, H, W).
         seed: of the order.

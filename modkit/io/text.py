@@ -66,7 +66,6 @@ class CSVIter(_TableIter):
         data_shape: shape of a sample.
         label_csv: path of the labels; without, the label of each sample is the number 0.
         label_shape: shape of a label.
-        batch_size: samples in a batch.
         round_batch: see above.
         dtype: ``"float32"``, ``"int32"`` or ``"int64"``.
         data_name, label_name: names of the data and of the label.
@@ -232,7 +231,6 @@ class LibSVMIter(_TableIter):
             the data is its label.
         label_shape: shape of a label: one number.
         num_parts, part_index: number of parts of about equal size in bytes, and the one to read.
-        batch_size: samples in a batch.
         round_batch: pad an incomplete last batch with the first samples, as in `CSVIter`.
         data_name, label_name: names of the data and of the label.
         **inert: Ignored: ``prefetch_buffer``, ``ctx``, ``silent``, ... do not change the batches.

@@ -63,7 +63,6 @@ class Module(BaseModule):
     """A symbol with parameters and an optimizer.
 
     Args:
-        symbol: the network.
         data_names: its data inputs.
         label_names: its labels; ``None`` for none.
         logger: where ``fit`` writes.

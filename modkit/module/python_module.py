@@ -24,9 +24,7 @@ class PythonModule(BaseModule):
     """The base class of modules without parameters; subclasses define ``forward`` and ``backward``.
 
     Args:
-        data_names: names of the data inputs.
         label_names: names of the labels, or ``None``.
-        output_names: names of the outputs.
         logger: where ``fit`` writes.
     """
 
@@ -143,8 +141,7 @@ class PythonLossModule(PythonModule):
 
     Args:
         name: the stem of the output's name.
-        data_names: one name.
-        label_names: one name.
+        data_names, label_names: one name.
         logger: where ``fit`` writes.
         grad_func: ``grad_func(scores, labels) -> gradient`` of NDArrays; or override
             ``_backward_impl``.

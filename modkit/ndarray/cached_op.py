@@ -135,7 +135,6 @@ class CachedOp:
     compiled program. Auxiliary states are written in training mode.
 
     Args:
-        sym: the graph.
         flags: pairs of a name and a value. MXNet places memory by them, which changes no result;
             here they have no effect.
 

@@ -184,9 +184,6 @@ class OpenParams(Mapping[Any, NDArray]):
 
     Every access reads the array again. Any thread may read. Made by `open_params`; `close` it, or
     use it in a ``with`` statement.
-
-    Args:
-        path: of the file.
     """
 
     def __init__(self, path: str):

@@ -313,10 +313,8 @@ class CallPlan:
     """An operator with parsed parameters, on arrays of certain shapes and types.
 
     Args:
-        op: the operator.
         attrs: its parameters.
         avals: shapes and types of its inputs.
-        train: training mode.
 
     Attributes:
         changes: places of the inputs that a call may write.

@@ -380,7 +380,6 @@ class View(AnyCell):
     """A window on another cell: reads and writes go through to it.
 
     Args:
-        parent: the other cell.
         read: the window's value, from the parent's.
         write: the parent's value after the window is written.
         aval: shape and element type of the window; default those of ``read``.
@@ -545,7 +544,6 @@ class LateCell(Cell):
 
     Args:
         rows: the array; ``None`` once the value is on the device.
-        ctx: the device.
         aliased: whether other code may hold a reference to ``rows``.
     """
 

@@ -89,7 +89,6 @@ class RMSProp(RuleOptimizer):
     ``Δ ← γ₂·Δ − lr·g/√(n − ḡ² + ε)``, ``w ← w + Δ``.
 
     Args:
-        learning_rate: the rate.
         gamma1: decay of the running means.
         gamma2: momentum, if ``centered``.
         epsilon: ``ε``.

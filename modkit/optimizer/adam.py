@@ -21,7 +21,6 @@ class Adam(RuleOptimizer):
     is part of the gradient.
 
     Args:
-        learning_rate: the rate.
         beta1: decay of the mean ``m``.
         beta2: decay of the second moment ``v``.
         epsilon: ``ε``.
@@ -60,7 +59,6 @@ class Adamax(RuleOptimizer):
     """``w ← w − lr/(1−β₁ᵗ)·m/u`` with the decayed maximum ``u ← max(β₂·u, |g|)``.
 
     Args:
-        learning_rate: the rate.
         beta1: decay of the mean ``m``.
         beta2: decay of ``u``.
         kwargs: see `Optimizer`.
@@ -97,7 +95,6 @@ class Nadam(RuleOptimizer):
     update of each parameter, not once a step.
 
     Args:
-        learning_rate: the rate.
         beta1: decay of the mean.
         beta2: decay of the second moment.
         epsilon: added to the divisor.

@@ -52,7 +52,6 @@ class LAMB(RuleOptimizer):
     ``d = m̂/(√v̂ + ε) + wd·w``, ``w ← w − lr·(|w|/|d|)·d``.
 
     Args:
-        learning_rate: the rate.
         beta1: decay of the mean.
         beta2: decay of the second moment.
         epsilon: ``ε``.

@@ -30,7 +30,6 @@ class OptaxTreeRule:
     shared leaves, such as a step count.
 
     Args:
-        transform: the transformation.
         names: the parameters of the rows of ``hyper``; ``None`` for the order of ``params``.
         newest: the one whose copy of the shared leaves counts; ``None``: the first.
     """
@@ -109,7 +108,6 @@ class OptaxOptimizer(Optimizer):
     the parameters, ``{name: array}``.
 
     Args:
-        transform: the transformation.
         learning_rate: factor applied to its updates. Default: the ``base_lr`` that the scheduler
             was given, or 1; 0.01, the default of schedulers, counts as not given.
         kwargs: ``rescale_grad``, ``param_idx2name``, ``lr_scheduler``, ``sym``, ``param_dict``;

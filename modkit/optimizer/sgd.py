@@ -127,7 +127,6 @@ class Signum(RuleOptimizer):
     """Steps of size ``lr`` along the sign of the gradient's running mean.
 
     Args:
-        learning_rate: the rate.
         momentum: decay of the mean; 0 for the sign of the gradient itself.
         wd_lh: decoupled weight decay: ``w ← (1 − lr·wd_lh)·w − ...``.
         kwargs: see `Optimizer`.

@@ -123,7 +123,6 @@ class BidirectionalCell(CellOfCells):
     The final states of `unroll` are two lists, one for each cell.
 
     Args:
-        l_cell: the forward cell.
         r_cell: the backward cell, from the last step to the first.
         params: parameters shared by both.
         output_prefix: prefix of the names of the outputs.

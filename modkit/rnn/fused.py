@@ -32,9 +32,7 @@ class FusedRNNCell(BaseRNNCell):
 
     Args:
         num_hidden: size of the states.
-        num_layers: number of layers.
         mode: ``"rnn_relu"``, ``"rnn_tanh"``, ``"lstm"`` or ``"gru"``.
-        bidirectional: use two directions.
         dropout: dropout rate between layers in training.
         get_next_state: `unroll` returns the final states.
         forget_bias: initial bias of the forget gates of an LSTM.

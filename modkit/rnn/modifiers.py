@@ -17,7 +17,6 @@ class DropoutCell(BaseRNNCell):
     """Applies dropout to the input in training. Has no states.
 
     Args:
-        dropout: the dropout rate.
         prefix: prefix of the names.
         params: accepted for compatibility; the cell has no parameters.
 
@@ -100,7 +99,6 @@ class ZoneoutCell(ModifierCell):
     """Zoneout: in training, random elements keep their value of the previous step.
 
     Args:
-        base_cell: the wrapped cell.
         zoneout_outputs: probability of keeping an element of the output.
         zoneout_states: probability of keeping an element of the states.
 

@@ -75,12 +75,10 @@ class BucketSentenceIter(DataIter):
 
     Args:
         sentences: lists of integers, as from `encode_sentences`.
-        batch_size: sentences in a batch.
         buckets: lengths; default: all lengths with at least ``batch_size`` sentences. A sentence
             is assigned to the smallest bucket that fits; longer ones are discarded.
         invalid_label: padding value.
         data_name, label_name: names of the data and of the label.
-        dtype: element type.
         layout: ``"NT"``, or ``"TN"`` for time first.
 
     Raises:

@@ -26,7 +26,6 @@ class AcrossWorkers:
 
     Args:
         home: the placement of this process.
-        workers: the processes.
     """
 
     def __init__(self, home: Any, workers: Workers):

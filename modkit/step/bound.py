@@ -226,10 +226,6 @@ class Pass:
         kept: residuals and outputs for backward passes; ``kept_from``: the arguments then, which
             it does not keep alive.
         pulled: whether gradients have been computed from ``kept``.
-
-    Args:
-        bound: the graph.
-        train: training mode.
     """
 
     settled = True

@@ -32,7 +32,6 @@ class BoundArrays:
     Args:
         shared: arguments with one logical copy: parameters.
         local: arguments with a part for each replica: data and labels.
-        aux: auxiliary states.
         grads: gradients of the arguments that have one.
         grad_req: ``"write"`` or ``"add"`` for each name in ``grads``.
         store: the store of a module; ``None`` for an executor, whose cells belong to its user.

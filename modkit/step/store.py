@@ -527,7 +527,6 @@ class Window(Delegate):
     """A parameter of several replicas as one array, in whichever way it is stored at present.
 
     Args:
-        slot: the parameter.
         index: the replica whose own is read and written, where they train apart; ``None`` for the
             mean of all, which writes all.
     """

@@ -153,9 +153,6 @@ class Graph:
 
     The order is depth first, from the first output and the first input on: it is also the order
     of ``list_arguments()``.
-
-    Args:
-        heads: the outputs.
     """
 
     def __init__(self, heads: Iterable[Entry]):

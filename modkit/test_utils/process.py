@@ -79,11 +79,7 @@ def retry(n: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 class DummyIter(DataIter):
-    """Repeats the first batch of an iterator forever, for timing without data loading.
-
-    Args:
-        real_iter: the iterator.
-    """
+    """Repeats the first batch of an iterator forever, for timing without data loading."""
 
     def __init__(self, real_iter: Any):
         super().__init__()

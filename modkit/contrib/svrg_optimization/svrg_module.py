@@ -22,7 +22,6 @@ class SVRGModule(Module):
     Differs: each full gradient mu replaces the one before; MXNet 1.9.1 adds it to them.
 
     Args:
-        symbol: the graph.
         data_names, label_names, logger, context, work_load_list, fixed_param_names, state_names,
             group2ctxs, compression_params: see `Module`.
         update_freq: number of epochs between full gradients, at least 1.

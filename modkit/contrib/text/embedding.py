@@ -281,9 +281,7 @@ class CustomEmbedding(_TokenEmbedding):
     """Vectors from a file of lines ``token number number ...``.
 
     Args:
-        pretrained_file_path: the file.
         elem_delim: between the parts of a line.
-        encoding: of the file.
         init_unknown_vec, vocabulary, kwargs: see `GloVe`.
 
     Raises:

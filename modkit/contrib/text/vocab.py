@@ -20,7 +20,6 @@ class Vocabulary:
     (['<unk>', '<pad>', 'b', 'a', 'c'], [2, 0])
 
     Args:
-        counter: counts of tokens.
         most_freq_count: how many counted tokens to take at most; default all.
         min_freq: smallest count of a token that is taken.
         unknown_token: stands for every token that is not in the index.

@@ -93,10 +93,6 @@ def _concat_storage(stypes: Sequence[str], attrs: Attrs) -> str:
 def concat(*args: jax.Array, dim: int = 1) -> jax.Array:
     """Arrays one after the other along an axis.
 
-    Args:
-        args: the arrays.
-        dim: the axis.
-
     Shapes:
         args: equal, except at ``dim``.
         returns: the same, with the sum of sizes at ``dim``.

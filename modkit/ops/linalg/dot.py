@@ -160,9 +160,6 @@ def batch_dot(
 def khatri_rao(*args: jax.Array) -> jax.Array:
     """The Kronecker product column by column.
 
-    Args:
-        args: the matrices.
-
     Shapes:
         args: (N_i, K).
         returns: (N_0 * N_1 * ..., K).
