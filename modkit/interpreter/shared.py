@@ -14,14 +14,7 @@ from typing import Any
 import jax
 
 from modkit.interpreter.reverse import own_trace, recorded_vjp
-from modkit.interpreter.tracing import (
-    Lister,
-    Listing,
-    Literal,
-    is_x64,
-    jaxpr_for_numpy,
-    within,
-)
+from modkit.interpreter.tracing import Lister, Listing, Literal, is_x64, jaxpr_for_numpy, within
 
 Function = Callable[[Sequence[Any]], Any]
 """A pure function of a list of arrays."""

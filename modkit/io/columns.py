@@ -8,13 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from modkit.errors import (
-    NameNotFoundError,
-    NotSupportedError,
-    ParameterError,
-    ShapeError,
-    nearest,
-)
+from modkit.errors import NameNotFoundError, NotSupportedError, ParameterError, ShapeError, nearest
 from modkit.ndarray import NDArray
 
 Columns = dict[str, Any]

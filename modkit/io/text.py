@@ -17,14 +17,7 @@ from modkit.context import Context
 from modkit.errors import FileFormatError, ParameterError
 from modkit.files import text_lines
 from modkit.io.array import HeldCsr
-from modkit.io.file_iter import (
-    FileTable,
-    HostBatch,
-    MXDataIter,
-    PaddedBatches,
-    files_at,
-    shape_of,
-)
+from modkit.io.file_iter import FileTable, HostBatch, MXDataIter, PaddedBatches, files_at, shape_of
 from modkit.io.order import checked_part
 from modkit.ndarray import CSRNDArray, csr_matrix
 from modkit.ops.parameters import parse_value

@@ -25,14 +25,7 @@ from modkit.module.split_batch import cut, groups_of, value_of
 from modkit.ndarray import CSRNDArray, NDArray, add_n, concat
 from modkit.ndarray.sparse_cell import SparseCell
 from modkit.ndarray.sparse_views import dense_view
-from modkit.ndarray.storage import (
-    Cell,
-    InputCell,
-    ShardedInputCell,
-    cell_of,
-    take_over,
-    x64_for,
-)
+from modkit.ndarray.storage import Cell, InputCell, ShardedInputCell, cell_of, take_over, x64_for
 from modkit.ops.stype import ROWS
 from modkit.step.bound import Bound
 from modkit.step.store import Store

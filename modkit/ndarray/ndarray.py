@@ -862,11 +862,7 @@ _NO_REST: Mapping[str, Any] = {}
 
 
 def _binary(
-    array: NDArray,
-    other: Any,
-    pair: Pair,
-    flip: bool = False,
-    rest: Mapping[str, Any] = _NO_REST,
+    array: NDArray, other: Any, pair: Pair, flip: bool = False, rest: Mapping[str, Any] = _NO_REST
 ) -> Any:
     """``array ∘ other``, or with ``flip`` ``other ∘ array``; ``rest`` may have an ``out``."""
     if isinstance(other, _NUMBER):

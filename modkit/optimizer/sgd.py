@@ -142,11 +142,7 @@ class Signum(RuleOptimizer):
     """
 
     _formula, _fields = staticmethod(formulas.signum), {"bare": True}
-    _unless = (
-        "momentum",
-        formulas.signsgd,
-        {"of_state": _signum_ending},
-    )
+    _unless = ("momentum", formulas.signsgd, {"of_state": _signum_ending})
 
     def __init__(
         self,

@@ -145,11 +145,7 @@ def segmented_for(
 
 
 def cut(
-    graph: Graph,
-    whole: Lowered,
-    contexts: Sequence[Context],
-    wrt: Sequence[str],
-    train: bool,
+    graph: Graph, whole: Lowered, contexts: Sequence[Context], wrt: Sequence[str], train: bool
 ) -> Iterator[Segment]:
     """The segments of a graph, in running order.
 

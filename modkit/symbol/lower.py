@@ -100,11 +100,7 @@ class Lowered:
     _holder: Callable[[], Lowered | None] = staticmethod(lambda: None)
 
     def __init__(
-        self,
-        graph: Graph,
-        structure: Structure,
-        borders: int = 0,
-        before: Iterable[str] = (),
+        self, graph: Graph, structure: Structure, borders: int = 0, before: Iterable[str] = ()
     ):
         # A copy: the symbol's own nodes may be given other attributes later.
         graph = self.graph = Graph(rewrite(graph, {}))

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from modkit.ops.stype import (
-    CSR,
-    DENSE,
-    ROWS,
-    UNDEFINED,
-)
+from modkit.ops.stype import CSR, DENSE, ROWS, UNDEFINED
 from modkit.symbol.graph import Graph, Node
 
 STORAGE_CODES = {UNDEFINED: -1, DENSE: 0, ROWS: 1, CSR: 2}

@@ -9,13 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from modkit.context import Context, current_context
-from modkit.errors import (
-    NameNotFoundError,
-    NotSupportedError,
-    ParameterError,
-    nearest,
-    warn_caller,
-)
+from modkit.errors import NameNotFoundError, NotSupportedError, ParameterError, nearest, warn_caller
 from modkit.files import atomic_write
 from modkit.handles import handle_of, owner_of
 from modkit.ops.entry import Op

@@ -6,12 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from modkit.attribute import AttrScope
-from modkit.errors import (
-    DTypeError,
-    NameNotFoundError,
-    NotImplementedForSymbol,
-    ParameterError,
-)
+from modkit.errors import DTypeError, NameNotFoundError, NotImplementedForSymbol, ParameterError
 from modkit.ops.dtypes import CODE_OF_DTYPE, dtype_name
 from modkit.symbol.attrs import check_strings, is_private, spell, stored_name
 from modkit.symbol.graph import VARIABLE, Entry, Node

@@ -269,12 +269,7 @@ def _decoded(location: jax.Array, boxes: jax.Array, variances: _Numbers, clip: b
     return jnp.clip(found, 0, 1) if clip else found
 
 
-@op(
-    "_contrib_MultiBoxDetection",
-    precision="float32",
-    costly=True,
-    hint="multiboxdetection",
-)
+@op("_contrib_MultiBoxDetection", precision="float32", costly=True, hint="multiboxdetection")
 def multi_box_detection(
     cls_prob: jax.Array,
     loc_pred: jax.Array,

@@ -123,13 +123,7 @@ def roi_align(
     return regions_.channels_first(found, data.dtype)
 
 
-@op(
-    "_contrib_RROIAlign",
-    precision="float32",
-    costly=True,
-    gradient="refused",
-    hint="rroialign",
-)
+@op("_contrib_RROIAlign", precision="float32", costly=True, gradient="refused", hint="rroialign")
 def rotated_roi_align(
     data: jax.Array,
     rois: jax.Array,

@@ -55,12 +55,7 @@ unary(
 )
 
 
-@op(
-    "_contrib_gradientmultiplier",
-    precision="float32",
-    same_shape=True,
-    storage=KEPT_BACK,
-)
+@op("_contrib_gradientmultiplier", precision="float32", same_shape=True, storage=KEPT_BACK)
 def gradientmultiplier(data: Any, *, scalar: float = 1.0, is_int: Inert[bool] = True) -> Any:
     """``data`` itself, with ``scalar`` times its gradient; a negative one reverses it."""
     return data if is_whole(data.dtype) else _straight(data, data * scalar)

@@ -29,11 +29,7 @@ def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
     return [data, h, s], [out]
 
 
-@op(
-    "_contrib_count_sketch",
-    precision="float32",
-    partial=_partial,
-)
+@op("_contrib_count_sketch", precision="float32", partial=_partial)
 def count_sketch(
     data: Any, h: Any, s: Any, *, out_dim: Size, processing_batch_size: Inert[int] = 32
 ) -> Any:

@@ -114,12 +114,7 @@ def _batch_dot_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs
     return [tuple(xs), tuple(ys)], [tuple(zs)]
 
 
-@op(
-    "batch_dot",
-    precision=("lhs", "rhs"),
-    costly=True,
-    partial=_batch_dot_partial,
-)
+@op("batch_dot", precision=("lhs", "rhs"), costly=True, partial=_batch_dot_partial)
 def batch_dot(
     lhs: jax.Array,
     rhs: jax.Array,

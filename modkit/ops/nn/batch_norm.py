@@ -192,11 +192,7 @@ def _channels_last(_attrs: Attrs) -> Callable[..., Any]:
     return lambda *, axis, **rest: batch_norm(axis=with_channels_last(axis), **rest)
 
 
-@_schema(
-    "BatchNorm",
-    like=_Settings,
-    channels_last=_channels_last,
-)
+@_schema("BatchNorm", like=_Settings, channels_last=_channels_last)
 def batch_norm(  # noqa: D417 - the settings
     data: jax.Array,
     gamma: jax.Array,
@@ -251,11 +247,7 @@ def batch_norm(  # noqa: D417 - the settings
     return (result, mean, _inverse_deviation(var, eps) if of_batch else lax.rsqrt(var + eps)), new
 
 
-@_schema(
-    "_contrib_BatchNormWithReLU",
-    hint="batchnormwithrelu",
-    like=batch_norm,
-)
+@_schema("_contrib_BatchNormWithReLU", hint="batchnormwithrelu", like=batch_norm)
 def batch_norm_with_relu(**given: Any) -> Any:
     """`BatchNorm`, and ``max(y, 0)`` of its result.
 
@@ -289,12 +281,7 @@ def batch_norm_v1(
     return (result, mean, var), new
 
 
-@_schema(
-    "_contrib_SyncBatchNorm",
-    like=_Settings,
-    costly=True,
-    hint="syncbatchnorm",
-)
+@_schema("_contrib_SyncBatchNorm", like=_Settings, costly=True, hint="syncbatchnorm")
 def sync_batch_norm(  # noqa: D417 - the settings
     data: jax.Array,
     gamma: jax.Array,

@@ -128,12 +128,7 @@ def _channels_last(attrs: Attrs) -> Callable[..., Any] | None:
     return lambda data, **attrs: pool(data, **{**attrs, "layout": "NHWC"})
 
 
-@op(
-    "Pooling",
-    precision="through",
-    like=PoolingSettings,
-    channels_last=_channels_last,
-)
+@op("Pooling", precision="through", like=PoolingSettings, channels_last=_channels_last)
 def pooling(data: jax.Array, **given: Any) -> jax.Array:  # noqa: D417 - the settings
     """The largest, mean, sum or norm of each window.
 

@@ -35,12 +35,7 @@ def _range_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
     return {"min_data": (1,), "max_data": (1,)}
 
 
-@quantized(
-    "quantized_pooling",
-    like=PoolingSettings,
-    params=_range_params,
-    dtypes=_same_type,
-)
+@quantized("quantized_pooling", like=PoolingSettings, params=_range_params, dtypes=_same_type)
 def quantized_pooling(  # noqa: D417 - the settings
     data: jax.Array, min_data: jax.Array, max_data: jax.Array, **given: Any
 ) -> Quantized:

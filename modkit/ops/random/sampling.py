@@ -64,13 +64,7 @@ def _register(dist: Distribution) -> None:
     name = f"_random_{dist.name}"
     doc = f"{dist.doc}\n\nShapes:\n    returns: "
     public = (f"random_{dist.name}", *dist.aliases)
-    op(
-        name,
-        precision="float32",
-        aliases=public,
-        dtypes=_sample_types,
-        check_values=check,
-    )(
+    op(name, precision="float32", aliases=public, dtypes=_sample_types, check_values=check)(
         with_schema(
             by_number, name, doc + "``shape``.", (), {**numbers, **place, **kind}, takes_key=True
         )
