@@ -116,11 +116,7 @@ def _written(prefix: Prefix, epoch: int) -> str:
 
 
 def params_path(prefix: Prefix, epoch: int) -> str:
-    """The file of an epoch's parameters.
-
-    Raises:
-        ParameterError: the epoch is no integer.
-    """
+    """The file of an epoch's parameters; ParameterError where the epoch is no integer."""
     if not isinstance(epoch, Integral):
         raise ParameterError(
             f"epoch: got {epoch!r}, expected the number in the file's name: 1 for "

@@ -453,11 +453,7 @@ class Reader:
         return FileFormatError(f"{self.where}: at byte {at}: {reason}")
 
     def skip(self, size: int, what: str) -> int:
-        """Skip ``size`` bytes and return their offset.
-
-        Raises:
-            FileFormatError: fewer remain.
-        """
+        """Skip ``size`` bytes and return their offset; FileFormatError where fewer remain."""
         if size > self.left:
             if not self._end:
                 raise self.bad("the file is empty")

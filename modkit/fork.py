@@ -53,11 +53,7 @@ class ForkState:
                 each._at_fork_reinit()
 
     def start(self) -> None:
-        """Note that a device is used.
-
-        Raises:
-            NotSupportedError: in a child that was forked after that.
-        """
+        """Note that a device is used; NotSupportedError in a child that was forked after that."""
         if self.forked:
             raise self.error()
         self.started = True

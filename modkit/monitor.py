@@ -95,11 +95,7 @@ class Monitor:
             self.queue.append((self.step, name, self.stat_func(array)))
 
     def install(self, exe: Monitored) -> None:
-        """Watch an executor. May be called for several.
-
-        Raises:
-            ParameterError: it is none.
-        """
+        """Watch an executor, one of several perhaps; ParameterError for anything else."""
         if not hasattr(exe, "set_monitor_callback"):
             raise ParameterError(
                 f"Monitor.install: got {type(exe).__name__}, expected an executor; a module's "

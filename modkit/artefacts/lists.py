@@ -119,11 +119,7 @@ def _wrong(records: str, places: list[int]) -> int:
 
 
 def describe_list(path: str, size_bytes: int) -> ListFacts:
-    """Describe a ``.lst`` file.
-
-    Raises:
-        FileFormatError: a line is not a number, labels and a path.
-    """
+    """Describe a ``.lst`` file; FileFormatError where a line is not a number, labels and a path."""
     labels, first, numbers = LabelCounter(), None, []
     for line in list_lines(path):
         if not line.labels:

@@ -71,11 +71,7 @@ def _counted(names: tuple[str, ...]) -> str:
 
 
 def describe_symbol(path: str, size_bytes: int) -> SymbolFacts:
-    """Describe a ``-symbol.json`` file.
-
-    Raises:
-        FileFormatError: it is not a graph.
-    """
+    """Describe a ``-symbol.json`` file; FileFormatError where it is not a graph."""
     net, document = symbol.load(path), json.loads(Path(path).read_text("utf-8"))
     roles, graphs = roles_of(net), list(_graphs(document))
     counts = Counter(n["op"] for graph in graphs for n in graph["nodes"] if n["op"] != VARIABLE)

@@ -16,11 +16,7 @@ Arrays = NDArray | Sequence[NDArray]
 
 
 def _listed(what: str, arrays: Any) -> list[Any]:
-    """The arrays as a list.
-
-    Raises:
-        ParameterError: something else than NDArrays.
-    """
+    """The arrays as a list; ParameterError for something else than NDArrays."""
     listed = [arrays] if isinstance(arrays, NDArray) else list(arrays)
     for at, each in enumerate(listed):
         require_array(f"{what}: {at}", each)

@@ -170,11 +170,7 @@ def write(
 
 
 def check(state: Mapping[str, Any]) -> None:
-    """Check that a state can be written.
-
-    Raises:
-        FileFormatError: a value is no number, text or array, or a collection of them.
-    """
+    """Raise FileFormatError for a state that is not of numbers, texts, arrays and collections."""
     module = dict(state["module"])
     Updater(module.pop("updater").optimizer).get_states(dump_optimizer=True)
     _encoded({**state, "module": None, "metric": state["metric"]()}, {})

@@ -52,11 +52,7 @@ class TerminateOnNaN(Callback):
         )
 
     def on_batch_end(self, run: Run) -> None:
-        """Check outputs and parameters.
-
-        Raises:
-            NotFiniteError: one is not finite.
-        """
+        """Raise NotFiniteError unless all outputs and parameters are finite."""
         if run.step % self.every_n_batches or not run.chunk_end:
             return
         broken = _first_not_finite(run, run.module.get_outputs())

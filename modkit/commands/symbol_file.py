@@ -9,11 +9,7 @@ from modkit.symbol import Symbol
 
 
 def load_symbol(path: str) -> Symbol:
-    """The net of a file.
-
-    Raises:
-        FileFormatError: it is damaged, or of another kind.
-    """
+    """The net of a file; FileFormatError where it is damaged, or of another kind."""
     kind = kind_of(path)
     if kind != "symbol":
         raise FileFormatError(f"{path}: it is a file of kind {kind!r}, expected a -symbol.json")

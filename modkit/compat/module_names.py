@@ -20,11 +20,7 @@ def check_input_names(symbol: Any, names: Sequence[str], typename: str, throw: b
 def check_names_match(
     data_names: Sequence[str], data_shapes: Sequence[DataDesc], name: str, throw: bool
 ) -> None:
-    """Compare names given to a module with those of descriptions.
-
-    Raises:
-        ParameterError: they differ, if ``throw``; else a warning.
-    """
+    """Raise ParameterError, or warn unless ``throw``, where a module's names differ."""
     given = names_of(data_shapes)
     if sorted(given) == sorted(data_names):
         return

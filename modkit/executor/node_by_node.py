@@ -111,11 +111,7 @@ class NodeByNode(Executor):
         """Show nothing: the tape gives the gradients of arguments alone."""
 
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
-        """Gradients of the last forward pass. See `Executor.backward`.
-
-        Raises:
-            NotReadyError: there was no forward pass.
-        """
+        """See `Executor.backward`; NotReadyError where there was no forward pass."""
         if not self._outputs:
             raise NotReadyError("backward() needs forward(is_train=True) first")
         heads = self._given_heads(out_grads)

@@ -205,11 +205,7 @@ class ImageIter(DataIter):
         return DataBatch([array(data)], [array(label)], pad=pad)
 
     def check_data_shape(self, data_shape: Sequence[int]) -> None:
-        """Check that ``data_shape`` is (3, height, width).
-
-        Raises:
-            ParameterError: it is not (a ``ValueError``).
-        """
+        """Raise ParameterError (a ``ValueError``) unless ``data_shape`` is (3, height, width)."""
         if len(data_shape) != 3 or data_shape[0] != 3:
             raise ParameterError(
                 f"{type(self).__name__}: data_shape: got {tuple(data_shape)}, expected three "
@@ -217,11 +213,7 @@ class ImageIter(DataIter):
             )
 
     def check_valid_image(self, data: Sequence[NDArray]) -> None:
-        """Check a decoded image.
-
-        Raises:
-            RuntimeError: it has no axes.
-        """
+        """Raise RuntimeError for a decoded image without axes."""
         if not data[0].shape:
             raise ShapeError("ImageIter: the image has no axes")
 

@@ -79,11 +79,7 @@ class HeldCsr(Held):
         return self.array[ids] if isinstance(ids, slice) else rows_of(self.array, ids)
 
     def rows(self, ids: slice | np.ndarray, axis: int) -> CSRNDArray:
-        """The samples ``ids``, which are rows.
-
-        Raises:
-            ParameterError: they lie along another axis.
-        """
+        """The samples ``ids``, which are rows; ParameterError where they lie along another axis."""
         if axis:
             raise ParameterError(f"NDArrayIter: got samples along axis {axis} of a csr array")
         return self[ids]

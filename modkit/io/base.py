@@ -252,11 +252,7 @@ def seed_all(seed: int, *iterators: Any) -> None:
 
 
 def check_position(iterator: Any, state: Mapping[str, Any], **expected: Any) -> None:
-    """Check that a state fits an iterator.
-
-    Raises:
-        ParameterError: one of these entries of the state is another.
-    """
+    """Raise ParameterError where one of these entries of a state is not the iterator's."""
     for name, value in expected.items():
         if state.get(name) != value:
             raise ParameterError(

@@ -359,11 +359,7 @@ class KVStore(KVStoreBase):
     # ── The optimizer ───────────────────────────────────────────────────────────────────────
 
     def set_optimizer(self, optimizer: Any) -> None:
-        """Update the stored values with this optimizer from now on.
-
-        Raises:
-            ParameterError: it is no optimizer.
-        """
+        """Update the stored values with an optimizer from now on; ParameterError if it is none."""
         if not isinstance(optimizer, Optimizer):
             raise ParameterError(
                 f"kvstore.set_optimizer: got {optimizer!r}, expected an Optimizer; "

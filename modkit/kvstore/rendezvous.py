@@ -26,11 +26,7 @@ _START, _REFUSED = b"start\n", b"refused: "
 
 
 def timeout_s() -> int:
-    """The value of `TIMEOUT`.
-
-    Raises:
-        ParameterError: it is no number of seconds.
-    """
+    """The value of `TIMEOUT`; ParameterError where it is no number of seconds."""
     text = os.environ.get(TIMEOUT, "60")
     if not text.isdigit() or int(text) < 1:
         raise ParameterError(f"{TIMEOUT}: got {text!r}, expected a number of seconds from 1 on")

@@ -507,11 +507,7 @@ class DataParallelExecutorGroup(GroupInspection):
     def get_params(
         self, arg_params: Mapping[str, NDArray], aux_params: Mapping[str, NDArray]
     ) -> None:
-        """Write the parameters and auxiliary states, means over the contexts, to given arrays.
-
-        Raises:
-            NameNotFoundError: there is no array for one of them.
-        """
+        """Write means over the contexts to given arrays; NameNotFoundError where one is missing."""
         held = Parameters(
             self.store, self.param_names, self.aux_names, self.contexts[0], self.stypes
         )

@@ -319,12 +319,7 @@ def refuse_unnamed_labels(
 
 
 def _assign(name: str, handle: NDArray, value: Any) -> None:
-    """Write a given value into a parameter's handle.
-
-    Raises:
-        ParameterError: it is no array.
-        ShapeError: it has another shape.
-    """
+    """Write a value to a handle: ParameterError for no array, ShapeError for another shape."""
     shape = getattr(value, "shape", None)
     if shape is None:
         raise ParameterError(f"parameter {name!r}: got {type(value).__name__}, expected an NDArray")

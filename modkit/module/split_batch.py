@@ -76,11 +76,7 @@ def groups_of(group2ctxs: Any, count: int) -> list[dict[str, Context]]:
 
 
 def batch_size_of(descs: Sequence[DataDesc]) -> int:
-    """The one batch size of all data inputs and labels.
-
-    Raises:
-        ShapeError: they have several.
-    """
+    """The one batch size of all data inputs and labels; ShapeError where they have several."""
     axes = batch_axes(descs)
     sizes = {d.name: d.shape[axes[d.name]] for d in descs if axes[d.name] >= 0}
     if len(set(sizes.values())) != 1:

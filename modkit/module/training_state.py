@@ -132,11 +132,7 @@ def load_state(module: Any, updater: Any, state: Mapping[str, Any]) -> None:
 
 
 def _check_apart(counts: set[int], store: Any) -> None:
-    """Check that contexts that trained apart go on as many and apart.
-
-    Raises:
-        ParameterError: they do not: each has optimizer states of its own.
-    """
+    """Raise ParameterError unless contexts that trained apart, with own states, go on so."""
     (saved,) = counts or {0}
     present = store.home.count if store.apart else 0
     if saved != present:

@@ -159,11 +159,7 @@ def _sparse_of(reader: Reader, record: Record) -> BaseSparseNDArray:
 
 
 def read_array(reader: Reader, what: str) -> NDArray:
-    """The array of the next record in a file.
-
-    Raises:
-        FileFormatError: there is none.
-    """
+    """The array of the next record in a file; FileFormatError where there is none."""
     return array_of(reader, read_record(reader, what))
 
 
@@ -176,11 +172,7 @@ NDArray._restore = _restored
 
 
 def array_of(reader: Reader, record: Record) -> NDArray:
-    """The array of a record.
-
-    Raises:
-        FileFormatError: a sparse array is inconsistent.
-    """
+    """The array of a record; FileFormatError where a sparse array is inconsistent."""
     (array,) = arrays_of(reader, [record])
     return array
 

@@ -194,11 +194,7 @@ def _calls(fn: Traceable, types: Types, sizes: tuple[int, ...]) -> Calls:
 
 
 def check_count(op: Op, count: int, attrs: Mapping[str, Any]) -> Sequence[str]:
-    """The names of an operator's inputs.
-
-    Raises:
-        ParameterError: they are not as many as are given.
-    """
+    """The names of an operator's inputs; ParameterError where they are not as many as are given."""
     names = op.input_names(attrs)
     if len(names) != count:
         raise ParameterError(
@@ -208,12 +204,7 @@ def check_count(op: Op, count: int, attrs: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _check(op: Op, arrays: Sequence[jax.Array], attrs: Mapping[str, Any]) -> None:
-    """Check inputs by the inference rules of bound symbols.
-
-    Raises:
-        ShapeError: the shapes break a rule of the operator.
-        DTypeError: the element types do.
-    """
+    """Raise ShapeError or DTypeError where inputs break the inference rules of bound symbols."""
     ins = tuple(tuple(a.shape) for a in arrays)
     types = tuple(str(a.dtype) for a in arrays)
     names, unknown = check_count(op, len(ins), attrs), (None,) * len(op.output_names(attrs))

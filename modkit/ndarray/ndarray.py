@@ -409,11 +409,7 @@ class NDArray(AbsentOperators, Methods):
     """Reads the bytes of a saved array; set by `modkit.ndarray.array_format`."""
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """Restore an array that MXNet has pickled: its state holds the bytes of a saved array.
-
-        Raises:
-            FileFormatError: they are damaged.
-        """
+        """Restore an array that MXNet has pickled as a file's bytes; FileFormatError if damaged."""
         made = NDArray._restore(state.get("handle") or b"")
         self.__init__(made._cell, made._ctx)
 
@@ -1197,11 +1193,7 @@ def _moved(value: Any, ctx: Context) -> NDArray:
 
 @functools.lru_cache(maxsize=4096)
 def _reshaped(before: tuple[int, ...], attrs: tuple[tuple[str, Any], ...]) -> tuple[int, ...]:
-    """The shape that ``Reshape`` makes.
-
-    Raises:
-        ShapeError: the sizes do not fit.
-    """
+    """The shape that ``Reshape`` makes; ShapeError where the sizes do not fit."""
     try:
         return jax.eval_shape(
             lambda a: get_op("Reshape").call([a], dict(attrs))[0][0],

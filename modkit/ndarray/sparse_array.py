@@ -169,11 +169,7 @@ class RowSparseNDArray(BaseSparseNDArray):
 
 @from_dense("csr")
 def csr_from_dense(value: NDArray) -> CSRNDArray:
-    """The elements of a matrix that are not zero.
-
-    Raises:
-        ParameterError: it has not two dimensions.
-    """
+    """The elements of a matrix that are not zero; ParameterError if it has not two dimensions."""
     if value.ndim != 2:
         raise ParameterError(f"a csr array has two dimensions, got shape {value.shape}")
     host = np.asarray(value)
@@ -186,11 +182,7 @@ def csr_from_dense(value: NDArray) -> CSRNDArray:
 
 @from_dense("row_sparse")
 def row_sparse_from_dense(value: NDArray) -> RowSparseNDArray:
-    """The rows of an array that are not all zero.
-
-    Raises:
-        ParameterError: it has no axis.
-    """
+    """The rows of an array that are not all zero; ParameterError where it has no axis."""
     if not value.ndim:
         raise ParameterError("a row_sparse array has one dimension or more, got shape ()")
     host = np.asarray(value)

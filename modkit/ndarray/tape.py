@@ -191,11 +191,7 @@ def put(node: TapeNode, outputs: Sequence[Array]) -> None:
 
 
 def check_writable(array: Array) -> None:
-    """Refuse a write into an array that the tape refers to, while recording.
-
-    Raises:
-        NotReadyError: the array is on the tape.
-    """
+    """Raise NotReadyError for a write, while recording, into an array that the tape refers to."""
     if modes.recording and entry_of(array) is not None:
         raise NotReadyError(
             f"an array of shape {array.shape} that the autograd tape refers to cannot be written "

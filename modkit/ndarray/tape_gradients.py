@@ -72,11 +72,7 @@ def backward(
 
 
 def head_uses(heads: Sequence[Array]) -> list[Use]:
-    """The heads as places on the tape.
-
-    Raises:
-        NotReadyError: one has none.
-    """
+    """The heads as places on the tape; NotReadyError where one has none."""
     for at, head in enumerate(heads):
         entry = entry_of(head)
         if entry is None or (isinstance(entry[0], Leaf) and not entry[0].marked):

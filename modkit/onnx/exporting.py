@@ -157,11 +157,7 @@ class _Export:
         self._find_axes()
 
     def model(self) -> Any:
-        """The ONNX model.
-
-        Raises:
-            NotSupportedError: a node has no ONNX form.
-        """
+        """The ONNX model; NotSupportedError where a node has no ONNX form."""
         inputs = [self._declared(i.name, i.dtype, i.dynamic) for i in self.signature.inputs]
         for node in self.nodes:  # variables first, as they keep their names
             if node.is_variable:

@@ -214,11 +214,7 @@ class Call:
         return self.emit("Transpose", x, perm=list(axes))
 
     def static(self, value: Value, *axes: int) -> list[int]:
-        """Sizes of a value, all of them by default.
-
-        Raises:
-            NotSupportedError: one is dynamic.
-        """
+        """Sizes of a value, all of them by default; NotSupportedError where one is dynamic."""
         sizes = [value.shape[a] for a in axes] if axes else list(value.shape)
         found = [s for s in sizes if s is not None]
         if len(found) < len(sizes):

@@ -100,11 +100,7 @@ class OnnxNode:
         return self._values.dtype(self.inputs[index])
 
     def rank(self, index: int = 0) -> int:
-        """The number of axes of an input.
-
-        Raises:
-            NotSupportedError: the model does not decide it.
-        """
+        """The number of axes of an input; NotSupportedError where the model does not decide it."""
         shape = self.shape(index)
         if shape is None:
             raise self.refuse(f"the model does not say how many axes {self.inputs[index]!r} has")

@@ -102,11 +102,7 @@ class PropBridge:
         return self._operators[key]
 
     def require_fit(self, shapes: Sequence[Shape]) -> None:
-        """See `modkit.ops.custom.Bridge`.
-
-        Raises:
-            ShapeError: the operator infers another shape.
-        """
+        """See `modkit.ops.custom.Bridge`; ShapeError if the operator infers another shape."""
         arguments, _, states = self.infer_shape(shapes[: len(self.arguments)])
         merge_all(
             shapes, [*arguments, *states], [f"Custom: {n}" for n in (*self.arguments, *self.aux)]

@@ -255,11 +255,7 @@ _traced.defvjp(_forward, _backward, symbolic_zeros=True)
 
 
 def _require_kept(names: Sequence[str], before: Host, after: Host) -> None:
-    """Check that integers, which have no cotangents to be handed on as, are as they were.
-
-    Raises:
-        NotSupportedError: `backward` has written one.
-    """
+    """Raise NotSupportedError where `backward` has written integers, which have no cotangents."""
     for name, old, new in zip(names, before, after, strict=True):
         if not np.issubdtype(old.dtype, np.inexact) and (old != new).any():
             raise NotSupportedError(

@@ -11,11 +11,7 @@ from modkit.errors import DTypeError
 
 
 def require_floating(data: jax.Array, operator: str) -> None:
-    """Refuse whole numbers, as MXNet does for operators whose results are fractions.
-
-    Raises:
-        DTypeError: ``data`` holds whole numbers or truth values.
-    """
+    """Raise DTypeError for whole numbers and truth values, as MXNet where results are fractions."""
     if not jnp.issubdtype(data.dtype, jnp.floating):
         raise DTypeError(
             f"{operator}: got data of type {data.dtype}, expected a floating point type. "

@@ -53,11 +53,7 @@ def arguments(leaves: Any, form: Form) -> list[Any]:
 
 
 def pair(result: Any, where: str) -> Iterator[Any]:
-    """The two parts that a body returns.
-
-    Raises:
-        ParameterError: it returned something else.
-    """
+    """The two parts that a body returns; ParameterError where it returned something else."""
     if not isinstance(result, list | tuple) or len(result) != 2:
         raise ParameterError(
             f"{where}: the body returned {result!r}, expected a pair: outputs of this step, and "

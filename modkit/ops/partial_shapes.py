@@ -74,11 +74,7 @@ def merge(name: str, first: Sizes, second: Sizes) -> Sizes:
 
 
 def common(name: str, shapes: Sequence[Sizes]) -> Sizes:
-    """The common shape of several arrays.
-
-    Raises:
-        ShapeError: they contradict each other.
-    """
+    """The common shape of several arrays; ShapeError where they contradict each other."""
     full: Sizes = None
     for shape in shapes:
         full = merge(name, shape, full)
@@ -139,11 +135,7 @@ def rank_of(*shapes: tuple[Sizes, int]) -> int | None:
 
 
 def check_axis(name: str, axis: int, rank: int, *, what: str = "axis") -> int:
-    """The axis counted from the front.
-
-    Raises:
-        ParameterError: there is no such axis.
-    """
+    """The axis counted from the front; ParameterError where there is no such axis."""
     if not -rank <= axis < rank:
         raise ParameterError(
             f"{name}: {what}: got {axis}, expected one of {-rank} .. {rank - 1} "
@@ -156,11 +148,7 @@ _MOST_ELEMENTS = 2**40
 
 
 def check_elements(what: str, shape: Shape) -> None:
-    """Refuse an array that no machine holds: XLA ends the process where sizes overflow.
-
-    Raises:
-        ShapeError: the shape has 2**40 elements or more.
-    """
+    """Raise ShapeError from 2**40 elements on: XLA ends the process where sizes overflow."""
     if math.prod(n or 1 for n in shape) >= _MOST_ELEMENTS:
         raise ShapeError(
             f"{what}: shape {shape} has too many elements, expected fewer than 2**40, which take "

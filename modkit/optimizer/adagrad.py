@@ -41,11 +41,7 @@ class AdaGrad(RuleOptimizer):
         return self.float_stable_eps
 
     def _check_rows(self, indices: Sequence[Any]) -> None:
-        """See `Optimizer._check_rows`.
-
-        Raises:
-            NotSupportedError: one of the parameters decays.
-        """
+        """See `Optimizer._check_rows`; NotSupportedError if one of the parameters decays."""
         for index in indices:
             if wd := self._get_wd(index):
                 raise NotSupportedError(

@@ -109,11 +109,7 @@ class Bound:
         self.watched = on and self.lowered.on_host and not self.placement.model_parallel
 
     def backward(self, heads: Sequence[Any] | None = None) -> None:
-        """Request gradients of the last pass, computed when they are read.
-
-        Raises:
-            NotReadyError: there was no forward pass.
-        """
+        """Request gradients of the last pass, computed when read; NotReadyError before any pass."""
         with self.lock:  # a thread that binds anew holds it until it has begun a pass
             if self.last is None:
                 raise NotReadyError("backward() needs forward(is_train=True) first")

@@ -29,11 +29,7 @@ class Cotangents:
         self.only_losses = not any(self._needed)
 
     def require(self, given: Sequence[Any]) -> None:
-        """Check that one is given for every output through which a gradient flows.
-
-        Raises:
-            ParameterError: one is missing.
-        """
+        """Raise ParameterError unless each output through which a gradient flows has one."""
         for i, name in enumerate(self._lowered.output_names):
             if self._needed[i] and (i >= len(given) or given[i] is None):
                 raise ParameterError(

@@ -49,11 +49,7 @@ def shown(attrs: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_strings(attrs: Mapping[str, Any]) -> None:
-    """Refuse attributes that are not strings.
-
-    Raises:
-        ParameterError: naming the first one, or what is no dictionary.
-    """
+    """Raise ParameterError for no dictionary, and for the first attribute that is no string."""
     if not isinstance(attrs, Mapping):
         raise ParameterError(f"attr: got {attrs!r}, expected a dictionary of names and strings")
     for name, value in attrs.items():

@@ -158,11 +158,7 @@ def _named_inputs(
 
 
 def single_entry(symbol: Any, where: str) -> Entry:
-    """The one output of a symbol.
-
-    Raises:
-        ParameterError: it has several.
-    """
+    """The one output of a symbol; ParameterError where it has several."""
     if len(symbol) != 1:
         raise ParameterError(
             f"{where}: got a symbol of {len(symbol)} outputs ({', '.join(symbol.list_outputs())}),"

@@ -86,11 +86,7 @@ class Node:
 
     @property
     def op(self) -> Op:
-        """The operator.
-
-        Raises:
-            NotSupportedError: modkit has none of that name.
-        """
+        """The operator; NotSupportedError where modkit has none of that name."""
         found = self.known_op
         if found is None:
             kind = self.attrs.get("op_type", self.op_name)

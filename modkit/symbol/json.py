@@ -264,11 +264,7 @@ def _check_ranges(drafts: Sequence[StoredNode], heads: Sequence[tuple[int, int]]
 
 
 def _order(drafts: Sequence[StoredNode], heads: Sequence[int]) -> list[int]:
-    """The nodes that the heads need, inputs first.
-
-    Raises:
-        FileFormatError: a node needs itself.
-    """
+    """The nodes that the heads need, inputs first; FileFormatError where a node needs itself."""
     order: list[int] = []
     state: dict[int, bool] = {}  # False while its inputs are visited, then True
     for head in heads:

@@ -433,11 +433,7 @@ def _lowered_bodies(node: Node, compute_dtype: str | None) -> tuple[Lowered, ...
 
 
 def _require_distinct_variables(graph: Graph) -> None:
-    """Check that a name stands for one variable: two of one name would share an array.
-
-    Raises:
-        ParameterError: two variables have one name, as in MXNet 1.9.1.
-    """
+    """Raise ParameterError for two variables of one name: they would share an array."""
     named: dict[str, Node] = {}
     for node in graph.nodes:
         if node.is_variable and named.setdefault(node.name, node) is not node:

@@ -492,11 +492,7 @@ class Symbol(Fluent):
 
 
 def _range_of(index: slice, size: int) -> range:
-    """A slice's numbers.
-
-    Raises:
-        ParameterError: it counts from the end.
-    """
+    """A slice's numbers; ParameterError where it counts from the end."""
     start, stop = index.start or 0, size if index.stop is None else index.stop
     if start < 0 or stop < 0:
         raise ParameterError(f"got slice {index}, expected bounds from 0 to {size}")

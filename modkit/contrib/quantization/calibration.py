@@ -82,11 +82,7 @@ class _Collector(abc.ABC):
         self.logger = logger or _LOG
 
     def collect(self, name: str | bytes, arr: NDArray) -> None:
-        """Read one tensor of one batch; a callback of an executor gets its name as bytes.
-
-        Raises:
-            ModkitError: a number is not finite.
-        """
+        """Read a tensor of a batch, by its name or the bytes of it; ModkitError if not finite."""
         name = py_str(name)
         if (self.include_layer is None or name in self.include_layer) and arr.size:
             numbers = arr.asnumpy()
@@ -229,11 +225,7 @@ def smooth_distribution(p: np.ndarray, eps: float = 1e-4) -> np.ndarray:
 
 
 def check_ranges(ranges: Ranges) -> None:
-    """Refuse ranges of tensors that hold what is not finite.
-
-    Raises:
-        ModkitError: naming the tensor.
-    """
+    """Raise ModkitError, which names the tensor, for ranges that are not finite."""
     for name, (low, high) in ranges.items():
         if not np.isfinite(np.hstack([low, high])).all():
             raise ModkitError(

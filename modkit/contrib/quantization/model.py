@@ -62,11 +62,7 @@ def _checked_names(what: str, names: Any, known: Collection[str] | None = None) 
 
 
 def load_sym(sym: Symbol | str, logger: logging.Logger | None = None) -> Symbol:
-    """The symbol, or that of a file.
-
-    Raises:
-        ParameterError: it is neither a symbol nor a path.
-    """
+    """The symbol, or that of a file; ParameterError where it is neither a symbol nor a path."""
     if isinstance(sym, Symbol):
         return sym
     if not isinstance(sym, str):

@@ -103,11 +103,7 @@ class _TokenEmbedding(Vocabulary):
         self._idx_to_vec = array(np.asarray(rows, np.float32))
 
     def _build_embedding_for_vocabulary(self, vocabulary: Vocabulary | None) -> None:
-        """Replace the tokens by those of a vocabulary, where there is one.
-
-        Raises:
-            ParameterError: it is no `Vocabulary`.
-        """
+        """Replace the tokens by those of a `Vocabulary`, if given; else ParameterError."""
         if vocabulary is None:
             return
         self._check_vocabulary(vocabulary)

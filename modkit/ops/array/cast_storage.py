@@ -59,11 +59,7 @@ def sparse_retain(data: Any, indices: Any) -> Any:
 
 
 def check_counted(shape: Shape, axis: int | None) -> None:
-    """Refuse what has no number of stored elements.
-
-    Raises:
-        ParameterError: not a matrix, or an axis that is neither 0 nor 1.
-    """
+    """Raise ParameterError for no matrix, or an axis that is neither 0 nor 1."""
     if len(shape) != 2 or axis not in (None, 0, 1):
         raise ParameterError(
             f"_contrib_getnnz: got shape {shape} and axis={axis}, expected a matrix and "
@@ -100,11 +96,7 @@ def _edge_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Attrs) ->
 
 
 def check_edges(data: Shape, u: Shape, v: Shape) -> None:
-    """Refuse other shapes than those of a matrix and of pairs of row and column.
-
-    Raises:
-        ShapeError: naming all.
-    """
+    """Raise ShapeError for other shapes than those of a matrix and of pairs of row and column."""
     if len(data) != 2 or len(u) != 1 or u != v:
         raise ShapeError(
             f"_contrib_edge_id: got data {data}, u {u} and v {v}, expected (N, M), (K,) and (K,)"

@@ -209,11 +209,7 @@ def channels_first(bins: Any, dtype: Any) -> jax.Array:
 
 
 def check_regions(operator: str, data: jax.Array, rois: jax.Array, numbers: int) -> None:
-    """Refuse arrays that are not images and regions of ``numbers`` numbers.
-
-    Raises:
-        ShapeError: naming both.
-    """
+    """Raise ShapeError for arrays that are not images and regions of ``numbers`` numbers."""
     if data.ndim != 4 or rois.ndim != 2 or rois.shape[1] != numbers:
         raise ShapeError(
             f"{operator}: got data {data.shape} and rois {rois.shape}, expected (N, C, H, W) and "
@@ -227,10 +223,6 @@ def check_regions(operator: str, data: jax.Array, rois: jax.Array, numbers: int)
 
 
 def check_scale(operator: str, scale: float, name: str = "spatial_scale") -> None:
-    """Refuse a factor that is not from 0 to 1.
-
-    Raises:
-        ParameterError: naming it.
-    """
+    """Raise ParameterError for a factor that is not from 0 to 1."""
     if not 0 <= scale <= 1:
         raise ParameterError(f"{operator}: {name}: got {scale}, expected a number from 0 to 1")

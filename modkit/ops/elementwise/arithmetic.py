@@ -66,11 +66,7 @@ def in_float(fn: Callable[..., jax.Array], rounds: bool = False) -> Callable[...
 
 
 def refuse_bool(name: str, *arrays: jax.Array) -> None:
-    """Raise if an array holds truth values, with which MXNet does not compute.
-
-    Raises:
-        DTypeError: one does.
-    """
+    """Raise DTypeError for an array of truth values, with which MXNet does not compute."""
     if any(a.dtype == jnp.bool_ for a in arrays):
         raise DTypeError(
             f"{name}: got bool, expected numbers; use cast(data, dtype='float32') first"
@@ -78,11 +74,7 @@ def refuse_bool(name: str, *arrays: jax.Array) -> None:
 
 
 def check_types(name: str, *arrays: jax.Array) -> None:
-    """Raise unless all arrays hold numbers of one type.
-
-    Raises:
-        DTypeError: they do not.
-    """
+    """Raise DTypeError unless all arrays hold numbers of one type."""
     refuse_bool(name, *arrays)
     if len({a.dtype for a in arrays}) > 1:
         raise DTypeError(
@@ -92,11 +84,7 @@ def check_types(name: str, *arrays: jax.Array) -> None:
 
 
 def check_shapes(name: str, *arrays: jax.Array) -> None:
-    """Raise unless all arrays are of one shape.
-
-    Raises:
-        ShapeError: they are not.
-    """
+    """Raise ShapeError unless all arrays are of one shape."""
     if len({a.shape for a in arrays}) > 1:
         raise ShapeError(
             f"{name}: got shapes {' and '.join(str(a.shape) for a in arrays)}, expected one shape; "

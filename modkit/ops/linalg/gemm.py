@@ -38,7 +38,7 @@ def linalg(
 
 
 def check_matrices(name: str, *arrays: jax.Array, square: bool = False) -> None:
-    """Refuse what is not a batch of floating point matrices.
+    """Raise unless an array is a batch of matrices.
 
     Raises:
         DTypeError: the elements are not float32 or float64.

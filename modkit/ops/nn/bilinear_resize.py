@@ -121,11 +121,7 @@ def bilinear_resize(
 
 
 def check_images(data: jax.Array, operator: str) -> None:
-    """Raise unless the data has the four axes of images.
-
-    Raises:
-        ShapeError: it has others.
-    """
+    """Raise ShapeError unless the data has the four axes of images."""
     if data.ndim != 4:
         raise ShapeError(f"{operator}: got data of shape {data.shape}, expected (N, C, H, W)")
 

@@ -99,11 +99,7 @@ def rounded(x: jax.Array, dtype: str) -> jax.Array:
 
 
 def check_types(operator: str, arrays: dict[str, jax.Array], types: Sequence[str]) -> None:
-    """Refuse arrays of other types.
-
-    Raises:
-        DTypeError: naming the array and the types.
-    """
+    """Raise DTypeError, which names the array and the types, for arrays of other types."""
     for name, array in arrays.items():
         if str(array.dtype) not in types:
             raise DTypeError(

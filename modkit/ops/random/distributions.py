@@ -117,11 +117,7 @@ class Distribution:
     aliases: Sequence[str] = ()
 
     def check(self, *numbers: Any) -> None:
-        """Raise unless these are legal parameters. Those known only at run time pass.
-
-        Raises:
-            ParameterError: they are not.
-        """
+        """Raise ParameterError for illegal parameters; those known only at run time pass."""
         if PLAIN_NUMBERS.issuperset(map(type, numbers)) and not self.legal(*numbers):
             got = ", ".join(f"{n}={v}" for n, v in zip(self.params, numbers, strict=True))
             raise ParameterError(f"random {self.name}: got {got}, expected {self.rule}")

@@ -182,11 +182,7 @@ defaults.
 def _require_fit(
     name: str, signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> None:
-    """Check arguments against a signature.
-
-    Raises:
-        ParameterError: one too many, or one by position and by name.
-    """
+    """Raise ParameterError for an argument too many, and for one given by position and by name."""
     try:
         signature.bind(*args)
         signature.bind(*args, **kwargs)

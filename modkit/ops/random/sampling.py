@@ -93,11 +93,7 @@ for _distribution in DISTRIBUTIONS.values():
 
 
 def check_randint(low: int, high: int) -> None:
-    """Raise unless there is a whole number to draw.
-
-    Raises:
-        ParameterError: ``low`` is not below ``high``.
-    """
+    """Raise ParameterError unless ``low`` is below ``high``."""
     if low >= high:
         raise ParameterError(f"random randint: got low={low}, high={high}, expected low < high")
 
