@@ -431,12 +431,7 @@ def _layout(layout: str) -> struct.Struct:
 
 
 class Reader:
-    """Reads fields in sequence, and checks the size of each against the remaining bytes.
-
-    Args:
-        window: all bytes, or the open file.
-        where: name of the file, for errors.
-    """
+    """Reads fields of the file ``where``, and checks each size against the remaining bytes."""
 
     def __init__(self, window: memoryview | FileWindow, where: str):
         self.window, self.where, self.offset = window, where, 0

@@ -30,13 +30,11 @@ _log = logging.getLogger(__name__)
 class DiskCache:
     """Compiled programs by cache key. An entry that cannot be read counts as missing.
 
+    The folder is created on first use, and its entries take ``limit_bytes`` at most.
+
     Entries are unpickled, which can run code. So the folder and each entry must belong to this
     user, and no other user may have write permission for them; entries that do not are deleted, or
     left unread in a folder of another user.
-
-    Args:
-        folder: created on first use.
-        limit_bytes: maximum size of all entries together.
     """
 
     def __init__(self, folder: Path, limit_bytes: int = LIMIT_BYTES):

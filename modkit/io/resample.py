@@ -18,13 +18,7 @@ _BORDERS = ("constant", "edge", "symmetric", "wrap", "reflect")
 
 
 def chosen_interp(interp: int, before: Sequence[int], after: Sequence[int]) -> int:
-    """The interpolation of a code: 9 chooses by the sizes, 10 at random, others are as they are.
-
-    Args:
-        interp: the code.
-        before: height and width of the image.
-        after: height and width that it gets.
-    """
+    """The interpolation of a code: 9 chooses by the sizes, 10 at random, others are as they are."""
     if interp == 10:
         return random.randint(0, 4)
     if interp != 9:

@@ -215,12 +215,7 @@ class Surprisal(Statistic):
 
 @dataclass(frozen=True)
 class BatchError(Statistic):
-    """The mean error of a batch; the batch is one instance of the metric.
-
-    Args:
-        power: 1 for absolute, 2 for squared errors.
-        root: take the square root of the mean.
-    """
+    """The mean of ``abs(error) ** power``, or its square root; a batch is one instance."""
 
     power: int
     root: bool = False

@@ -107,12 +107,7 @@ class GroupBinding:
     for_training: bool
 
     def _prepare(self, groups: Sequence[Mapping[str, Context]], compute_dtype: str | None) -> None:
-        """Find what all bindings share; the attributes of the class are set before.
-
-        Args:
-            groups: for each context those of ``ctx_group`` attributes.
-            compute_dtype: a 16-bit type to compute products in.
-        """
+        """Find what all bindings share; ``groups`` has for each context those of ``ctx_group``."""
         self._groups = groups
         graph = self.symbol.graph
         self._variable_contexts, self._output_contexts = _contexts(graph, self.contexts, groups)

@@ -132,14 +132,10 @@ def _reason(run: Run) -> str:
 
 
 def while_all_have(batches: Iterable[Any], run: Run) -> Iterable[Any]:
-    """The batches, for as long as every worker has one.
+    """The batches, for as long as every worker of the training ``run`` has one.
 
     An epoch ends for all workers when the first of them has no batch left. What others have left
     is not trained on, since a step needs the gradients of all.
-
-    Args:
-        batches: the iterator.
-        run: the training, with its workers.
     """
     return batches if run.workers is None else _while_all(iter(batches), run)
 
@@ -199,13 +195,7 @@ def _all_or_none(steps: Iterable[Any], optimizer: Any) -> list[Any]:
 
 
 def join_update(module: Any, one_pass: Pass, request: UpdateRequest) -> bool:
-    """Fuse an update into a pass of the last batch; false where it cannot be.
-
-    Args:
-        module: the module, whose store's lock is held.
-        one_pass: the pass.
-        request: the result of `update_request`.
-    """
+    """Fuse an update into a pass of the last batch, under the store's lock; false if impossible."""
     updater, names, indices, fused = request
     group, store = module._exec_group, module._exec_group.store
     with DeferredReads():  # else a signal handler runs the pass without the update

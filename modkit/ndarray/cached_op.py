@@ -36,13 +36,7 @@ def call_node(node: Any, inputs: Sequence[NDArray], ctx: Context) -> Sequence[ND
 def evaluated(
     graph: Any, args: Sequence[NDArray], call: Callable[..., Sequence[NDArray]] = call_node
 ) -> list[NDArray]:
-    """The outputs of a graph.
-
-    Args:
-        graph: the graph.
-        args: an array for each of its variables.
-        call: `call_node`, or a function around it.
-    """
+    """The outputs of a graph; ``call`` is `call_node`, or a function around it."""
     given, done = iter(args), {}
     for node in graph.nodes:
         if node.is_variable:

@@ -303,10 +303,6 @@ NO_NUMBERS: Numbers = {}
 class CallPlan:
     """An operator with parsed parameters, on arrays of certain shapes and types.
 
-    Args:
-        attrs: its parameters.
-        avals: shapes and types of its inputs.
-
     Attributes:
         changes: places of the inputs that a call may write.
         visible: the number of outputs that show.

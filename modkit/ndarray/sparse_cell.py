@@ -78,12 +78,7 @@ class SparseStateCell(SparseCell):
 
 
 class SparsePartsCell(SparseCell):
-    """A csr batch for several replicas, each of which reads as many rows.
-
-    Args:
-        array: the whole batch.
-        home: the placement of the replicas.
-    """
+    """A whole csr batch for the replicas of ``home``, each of which reads as many rows."""
 
     __slots__ = ("_home",)
 
@@ -111,12 +106,7 @@ class SparsePartsCell(SparseCell):
 
 
 class RowsCell(Cell):
-    """The cell of a row-sparse gradient: zeros, or the rows that a program computed.
-
-    Args:
-        aval: shape and type of the dense value.
-        device: where it is made.
-    """
+    """The cell of a row-sparse gradient: zeros, or the rows that a program computed."""
 
     __slots__ = ("_device",)
     takes_rows = True

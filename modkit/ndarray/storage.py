@@ -801,13 +801,7 @@ def take_over(inputs: Sequence[InputCell], values: Sequence[Any]) -> None:
 
 
 class ShardedInputCell(InputCell):
-    """A cell for a NumPy batch of a data-parallel program, which divides it: a row a device.
-
-    Args:
-        rows: the value.
-        ctx: the first device.
-        sharding: all devices.
-    """
+    """A cell for a NumPy batch of a data-parallel program, which divides it: a row a device."""
 
     __slots__ = ("_sharding",)
 

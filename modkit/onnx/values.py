@@ -11,11 +11,7 @@ from modkit.symbol import Symbol
 
 
 class Values:
-    """The values of an ONNX graph by name, each as far as it is known.
-
-    Args:
-        opset: version of the ONNX operators.
-        constants: the initializers.
+    """The values of an ONNX graph of one opset by name, each as far as it is known.
 
     Attributes:
         symbols: values that are read, as symbols.

@@ -69,13 +69,7 @@ def without_gradient(
 
 
 def refusing(name: str, fn: Callable[..., Any], *given: Any) -> Any:
-    """``fn(*given)``, which takes no cotangents.
-
-    Args:
-        name: the operator's name, for the error.
-        fn: a function of trees of arrays.
-        given: its arguments.
-    """
+    """``fn(*given)``, of trees of arrays, which takes no cotangents; ``name`` is for the error."""
 
     @CustomVjp
     def run(*given: Any) -> Any:

@@ -132,10 +132,7 @@ def sample_axis(
 ) -> tuple[int, ...] | None:
     """The batch axes of outputs; ``None`` unless every output has one.
 
-    Args:
-        before: shapes of the outputs for ``size`` samples.
-        after: for ``size + 1`` samples.
-        size: a number of samples.
+    ``before`` has the shapes of the outputs for ``size`` samples, ``after`` for one more.
     """
     axes = []
     for old, new in zip(before, after, strict=True):

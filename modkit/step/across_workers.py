@@ -18,14 +18,11 @@ from modkit.step.replicas import DistinctDevices
 
 
 class AcrossWorkers:
-    """A placement in each of several processes: the sum goes over the replicas of all.
+    """A placement in each of several processes, here ``home``: the sum goes over the replicas of all.
 
     Storage is that of the placement of this process. In a program each worker's arrays count as
     one array that is replicated over the workers, although data, outputs and auxiliary states
     differ: `jax.shard_map` does not compare them, and each worker gets its own back.
-
-    Args:
-        home: the placement of this process.
     """
 
     def __init__(self, home: Any, workers: Workers):

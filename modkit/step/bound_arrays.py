@@ -119,13 +119,7 @@ class BoundArrays:
             cell.fill(work, value if cell.takes_rows else plain(value))
 
     def write_argument(self, name: str, value: jax.Array, seen: Any) -> None:
-        """Write an argument that the graph overwrote, unless a handle has been written since.
-
-        Args:
-            name: the argument.
-            value: its new value.
-            seen: the value that the pass has read.
-        """
+        """Write an argument that the graph overwrote, unless a handle has been written since."""
         cell = self.shared.get(name) or self.local[name]
         if seen is not None and cell.holds(seen):
             cell.set(value)

@@ -14,11 +14,7 @@ from modkit.symbol.lower import Lowered
 
 
 class Cotangents:
-    """The gradients of outputs that the backward pass of a graph needs.
-
-    Args:
-        lowered: the graph.
-        wrt: names of the differentiated arguments.
+    """The gradients of outputs that the backward pass of a graph to ``wrt`` needs.
 
     Attributes:
         only_losses: whether it needs none.

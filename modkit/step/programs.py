@@ -161,12 +161,7 @@ class Programs:
         return self._compile(forward, INPUTS, ("local", "local"))
 
     def _scored(self, metric: Any, labels: tuple[str, ...]) -> Callable[..., Any]:
-        """``(shared, local, aux, key_data) -> (outputs, changed aux, sums of a metric)``.
-
-        Args:
-            metric: result of ``EvalMetric.fused``.
-            labels: names of its labels.
-        """
+        """``(shared, local, aux, key_data) -> (outputs, changed aux, sums of a fused metric)``."""
 
         def scored(shared: Arrays, local: Arrays, aux: Arrays, key_data: Any) -> Any:
             outputs, changed = self.run({**shared, **local, **aux}, key_data)[:2]

@@ -42,12 +42,7 @@ class Key(NamedTuple):
 
 
 class Residuals:
-    """The arrays of a pullback.
-
-    Args:
-        arrays: in the order of the pullback's structure.
-        key: the same in every process.
-    """
+    """The arrays of a pullback in its structure's order; ``key`` is the same in every process."""
 
     def __init__(self, arrays: Sequence[Any], key: Key):
         self.arrays, self.key = arrays, key

@@ -147,15 +147,7 @@ def segmented_for(
 def cut(
     graph: Graph, whole: Lowered, contexts: Sequence[Context], wrt: Sequence[str], train: bool
 ) -> Iterator[Segment]:
-    """The segments of a graph, in running order.
-
-    Args:
-        graph: the graph.
-        whole: the graph, lowered.
-        contexts: the context of each node.
-        wrt: the variables with gradients.
-        train: training mode.
-    """
+    """The segments of a graph, in running order; ``whole`` is the graph, lowered."""
     runs = _runs(graph, [c.jax_device for c in contexts])
     number = {node: i for i, (_, nodes) in enumerate(runs) for node in nodes}
     made: list[dict[NodeOutput, None]] = [{} for _ in runs]

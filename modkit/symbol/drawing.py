@@ -15,12 +15,9 @@ _WIDTH, _HEIGHT, _GAP_X, _GAP_Y = 150, 34, 16, 26
 
 
 def svg(nodes: Sequence[Node]) -> str | None:
-    """Operators from the data down, each below its inputs; ``None`` if there are too many.
+    """Operators (of nodes in topological order) from the data down, each below its inputs; ``None`` if there are too many.
 
     Weights, which are variables that one operator reads beside another input, are not drawn.
-
-    Args:
-        nodes: in topological order.
     """
     first = {e.node for n in nodes for e in n.inputs[:1]}
     hidden = {e.node for n in nodes for e in n.inputs[1:] if e.node.is_variable} - first

@@ -398,11 +398,7 @@ def _steps(graph: Graph, compute_dtype: str | None) -> tuple[NodeCall, ...]:
 def streams_of(names: Iterable[str], before: Iterable[str] = ()) -> tuple[int, ...]:
     """Numbers of the random streams of nodes, by their names alone; of one name, each its own.
 
-    So a node's numbers do not depend on other nodes.
-
-    Args:
-        names: of the nodes, in their order.
-        before: names of nodes that come before them.
+    So a node's numbers do not depend on other nodes; ``before`` has names of earlier ones.
     """
     counts, found = Counter(before), []
     for name in names:

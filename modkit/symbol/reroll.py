@@ -105,12 +105,7 @@ class Nodes(NamedTuple):
 
 
 def rerolled(nodes: Nodes, order: Sequence[int]) -> tuple[int | Loop, ...]:
-    """Nodes and loops in the order of execution.
-
-    Args:
-        nodes: the graph.
-        order: the nodes to execute, in topological order.
-    """
+    """Nodes and loops in the order of execution; ``order`` has the nodes, topologically."""
     if len(order) < LEAST:
         return tuple(order)
     for segments in islice(_repeats(nodes, order), _ATTEMPTS):

@@ -19,11 +19,7 @@ _LONG_S = 1.0
 
 
 class Tuning:
-    """The active pieces of the tuning. Without its piece, a method changes nothing.
-
-    Args:
-        pieces: those that are on; see `modkit.tuning_switch`.
-    """
+    """The pieces of `modkit.tuning_switch` that are on; without its own a method does nothing."""
 
     def __init__(self, pieces: frozenset[str]):
         self.pieces = pieces
