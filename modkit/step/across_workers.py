@@ -18,7 +18,7 @@ from modkit.step.replicas import DistinctDevices
 
 
 class AcrossWorkers:
-    """A placement in each of several processes, here ``home``: the sum goes over the replicas of all.
+    """A placement, here ``home``, in each of several processes: sums go over all replicas.
 
     Storage is that of the placement of this process. In a program each worker's arrays count as
     one array that is replicated over the workers, although data, outputs and auxiliary states

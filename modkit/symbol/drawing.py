@@ -15,7 +15,7 @@ _WIDTH, _HEIGHT, _GAP_X, _GAP_Y = 150, 34, 16, 26
 
 
 def svg(nodes: Sequence[Node]) -> str | None:
-    """Operators (of nodes in topological order) from the data down, each below its inputs; ``None`` if there are too many.
+    """Operators from the data down, each below its inputs; ``None`` if there are too many.
 
     Weights, which are variables that one operator reads beside another input, are not drawn.
     """
