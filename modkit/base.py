@@ -75,11 +75,7 @@ _LIB = _Library()
 
 
 def check_call(ret: int) -> None:
-    """Raise unless a function of the C library has returned 0.
-
-    Raises:
-        MXNetError: it has returned something else.
-    """
+    """Raise MXNetError unless a function of the C library has returned 0."""
     if ret != 0:
         raise MXNetError(f"a call of MXNet's C library: got {ret}, expected 0")
 

@@ -66,11 +66,7 @@ def load_params(prefix: Prefix, epoch: int) -> tuple[Params, Params]:
 
 
 def read_params(path: str) -> tuple[Params, Params]:
-    """Arguments and auxiliary states from a ``.params`` file.
-
-    Raises:
-        FileFormatError: it is not a file of named arguments and auxiliary states.
-    """
+    """Arguments and auxiliary states of a ``.params`` file; FileFormatError where it has others."""
     loaded: Any = ndarray.load(path)
     if not loaded:
         logging.warning("Params file '%s' is empty", path)

@@ -319,11 +319,7 @@ class FileWindow:
         return self[:]
 
     def read_into(self, begin: int, target: memoryview) -> None:
-        """Fill ``target`` with the bytes from ``begin`` on.
-
-        Raises:
-            FileFormatError: the file has become shorter.
-        """
+        """Fill ``target`` with the bytes from ``begin`` on; FileFormatError if there are fewer."""
         if self._whole is not None:
             target[:] = self._whole[begin : begin + len(target)]
             return

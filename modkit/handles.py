@@ -18,11 +18,7 @@ def handle_of(owner: Any) -> ctypes.c_void_p:
 
 
 def owner_of(handle: ctypes.c_void_p, kind: type) -> Any:
-    """The array or symbol that has this number.
-
-    Raises:
-        ParameterError: there is none of this class, or it is gone.
-    """
+    """The array or symbol of a number; ParameterError if it is of another class, or gone."""
     owner = _ALIVE.get(handle.value or 0)
     if not isinstance(owner, kind):
         name = kind.__name__

@@ -87,11 +87,7 @@ def _same_random_numbers() -> Iterator[None]:
 
 
 def optional(module: str, message: str) -> Any:
-    """A module of an optional package.
-
-    Raises:
-        NotSupportedError: the package is not installed; with ``message``.
-    """
+    """A module of an optional package; NotSupportedError, with ``message``, if not installed."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -67,11 +67,7 @@ def write_arrays(path: PathLike, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def kind_by_ending(path: PathLike) -> str:
-    """The kind of file of arrays that the ending of a path names.
-
-    Raises:
-        ParameterError: the ending is unknown.
-    """
+    """The kind of file of arrays that the ending of a path names; ParameterError if unknown."""
     ending = Path(path).suffix.lower()
     if ending[1:] not in _FORMATS:
         raise ParameterError(

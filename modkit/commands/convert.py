@@ -54,11 +54,7 @@ def _convert_net(source: str, target: str) -> None:
 
 
 def stripped(arrays: Mapping[str, np.ndarray]) -> Arrays:
-    """The arrays without ``arg:`` and ``aux:`` in their names.
-
-    Raises:
-        ParameterError: two of them would have the same name.
-    """
+    """The arrays without ``arg:`` and ``aux:``; ParameterError where two would have one name."""
     found: Arrays = {}
     for name, value in arrays.items():
         short = plain_name(name)
@@ -69,11 +65,7 @@ def stripped(arrays: Mapping[str, np.ndarray]) -> Arrays:
 
 
 def prefixed(arrays: Mapping[str, np.ndarray], path: str) -> Arrays:
-    """The arrays with ``arg:`` or ``aux:`` before their names, as a net has them.
-
-    Raises:
-        NameNotFoundError: the net has no variable of that name.
-    """
+    """The arrays with ``arg:`` or ``aux:``, as a net has them; NameNotFoundError if it lacks one."""
     net = load_symbol(path)
     kinds = dict.fromkeys(net.list_arguments(), "arg")
     kinds.update(dict.fromkeys(net.list_auxiliary_states(), "aux"))

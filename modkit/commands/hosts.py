@@ -114,11 +114,7 @@ def forwarded(environment: Mapping[str, str], named: Sequence[str]) -> dict[str,
 
 
 def ssh(machine: Machine, arguments: Sequence[str], variables: Mapping[str, str]) -> list[str]:
-    """The command that runs ``modkit launch`` on another machine, in the same folder.
-
-    Raises:
-        ParameterError: there is no ``ssh``.
-    """
+    """The command to run ``modkit launch`` on another machine; ParameterError without ``ssh``."""
     if shutil.which("ssh") is None:
         raise ParameterError(
             "-H: this machine has no ssh; install it, or start the workers by hand"

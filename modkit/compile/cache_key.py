@@ -125,11 +125,7 @@ def setting(name: str) -> Any:
 
 
 def surroundings(device: Any) -> str:
-    """Cache key parts besides the function: versions, JAX settings, tuning and device.
-
-    Raises:
-        NotDescribable: modkit is imported from an archive.
-    """
+    """Versions, JAX settings, tuning and device, for the key; NotDescribable from an archive."""
     return f"{_versions()}\n{process_settings(device)}"
 
 

@@ -154,11 +154,7 @@ class Eager(Kept):
         self._jitted: Any = jax.jit(traced)  # JAX's type omits clear_cache
 
     def __call__(self, *args: Any) -> Any:
-        """The function's results.
-
-        Raises:
-            NotSupportedError: in a child that was forked after JAX had started.
-        """
+        """The function's results; NotSupportedError in a child forked after JAX had started."""
         if process.forked:
             raise process.error()
         self.used = next(uses)

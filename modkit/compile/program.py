@@ -130,11 +130,7 @@ class Program(Kept):
         return jax.jit(self._fn, donate_argnums=self._donated, **placed)
 
     def __call__(self, *args: Any) -> Any:
-        """Run the function on these arguments.
-
-        Raises:
-            NotSupportedError: in a child process that was forked after JAX had started.
-        """
+        """Run the function; NotSupportedError in a child process forked after JAX had started."""
         if process.forked:
             raise process.error()
         self.used = next(uses)

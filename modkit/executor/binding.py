@@ -176,11 +176,7 @@ def simple_bind(
 
 
 def _runs_node_by_node(symbol: Symbol, arrays: Mapping[str, NDArray]) -> bool:
-    """Whether sizes of a graph depend on values.
-
-    Raises:
-        ShapeError: the arrays have other shapes than it takes.
-    """
+    """Whether sizes of a graph depend on values; ShapeError where the arrays' shapes do not fit."""
     if not may_be_sized_by_values(symbol.graph):
         return False
     found = infer_shapes(symbol.graph, {name: known_sizes(a.shape) for name, a in arrays.items()})

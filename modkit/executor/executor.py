@@ -309,11 +309,7 @@ class Executor:
         return self._on(args, grads, aux)
 
     def _new_shapes(self, given: Mapping[str, Any]) -> tuple[list[Shape], list[Shape]]:
-        """Shapes of arguments and auxiliary states, by those of some arguments.
-
-        Raises:
-            ShapeError: they do not follow.
-        """
+        """Shapes of arguments and states from some; ShapeError where they do not follow."""
         arg_shapes, out_shapes, aux_shapes = self._symbol.infer_shape(**given)
         if arg_shapes is None or out_shapes is None:
             raise ShapeError(f"reshape: shapes {given} do not decide all argument shapes")

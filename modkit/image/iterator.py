@@ -177,11 +177,7 @@ class ImageIter(DataIter):
             samples.append(self._sample(image, label))
 
     def _sample(self, image: NDArray, label: Any) -> Sample:
-        """An image of a batch with its label.
-
-        Raises:
-            ShapeError: the augmenters leave another shape than ``data_shape``.
-        """
+        """An image of a batch, and its label; ShapeError where augmenters leave another shape."""
         made = self.postprocess_data(self.augmentation_transform(image)).asnumpy()
         return self._checked(made), np.asarray(label, np.float32)
 

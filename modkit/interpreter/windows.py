@@ -164,11 +164,7 @@ def _windows(x: Array, value: Any, params: Any) -> Array:
 
 
 def _real(out: Any) -> np.dtype[Any]:
-    """The type of a result whose windows are of floating point, and some.
-
-    Raises:
-        NotImplementedError: they are not.
-    """
+    """The type of a result with windows of floating point; NotImplementedError for others."""
     if 0 in out.shape or out.dtype.kind != "f":
         raise NotImplementedError("windows of integers, or none")
     return out.dtype

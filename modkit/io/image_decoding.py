@@ -138,11 +138,7 @@ def swapped(image: np.ndarray) -> np.ndarray:
 
 
 def pillow() -> Any:
-    """Pillow's module ``Image``, which knows the `FORMATS`.
-
-    Raises:
-        NotSupportedError: Pillow is not installed.
-    """
+    """Pillow's ``Image``, which knows the `FORMATS`; NotSupportedError if not installed."""
     try:
         from PIL import Image, TiffImagePlugin, WebPImagePlugin  # noqa: F401 - known by import
     except ImportError as error:

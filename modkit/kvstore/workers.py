@@ -43,11 +43,7 @@ class Workers:
         self._meshes: dict[tuple[Any, ...], Mesh] = {}
 
     def mesh(self, devices: Sequence[Any], axis: str) -> Mesh:
-        """Devices of all processes: a row for each, of those that correspond to ``devices``.
-
-        Raises:
-            DistributedError: a process has fewer devices.
-        """
+        """A row of devices like ``devices`` for each process; DistributedError if one has fewer."""
         found = self._meshes.get((*devices, axis))
         if found is None:
             platform = devices[0].platform
@@ -75,11 +71,7 @@ class Workers:
         return [a.addressable_shards[0].data for a in summed]
 
     def run(self, program: Callable[..., Any], *args: Any, doing: str = "a step") -> Any:
-        """The results of a program of all workers, once they are computed.
-
-        Raises:
-            DistributedError: another worker is lost.
-        """
+        """The computed results of a program of all workers; DistributedError where one is lost."""
         try:
             with self.watch.waiting(doing) if self.watch else contextlib.nullcontext():
                 return jax.block_until_ready(program(*args))

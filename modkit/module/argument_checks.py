@@ -49,11 +49,7 @@ def listed(what: str, given: Any) -> list[str]:
 
 
 def listed_contexts(context: Any) -> list[Context]:
-    """The devices of a module as a list.
-
-    Raises:
-        ParameterError: an empty list, or something that is no Context.
-    """
+    """The devices of a module as a list; ParameterError for none, and for no Context."""
     if context is None:
         context = cpu()
     found = list(context) if isinstance(context, Iterable) else [context]

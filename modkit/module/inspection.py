@@ -99,11 +99,7 @@ class GroupInspection(GroupBinding):
         return len(self.output_names)
 
     def decide_slices(self, data_shapes: Any) -> list[int]:
-        """The batch axis of each of the given inputs, which must have the group's batch size.
-
-        Raises:
-            ShapeError: another batch size.
-        """
+        """The batch axis of each given input; ShapeError for another batch size than the group."""
         descs = descriptions(data_shapes)
         axes = list(batch_axes(descs).values())
         for desc, axis in zip(descs, axes, strict=True):

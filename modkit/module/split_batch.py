@@ -18,11 +18,7 @@ from modkit.ops.stype import CSR
 
 
 def batch_slices(batch_size: int, work_load: Sequence[float]) -> list[slice]:
-    """Slices of a batch in proportion to ``work_load``.
-
-    Raises:
-        ParameterError: there are more devices than samples.
-    """
+    """Slices of a batch in proportion to ``work_load``; ParameterError for too few samples."""
     total = sum(work_load)
     counts = [round(batch_size * w / total) for w in work_load]
     short = batch_size - sum(counts)

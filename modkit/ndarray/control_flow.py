@@ -108,11 +108,7 @@ def _truth(value: Any) -> bool:
 
 
 def _same_form(form: Any, before: Any, step: int, where: str) -> Any:
-    """The form of a step's outputs, which is that of the step before.
-
-    Raises:
-        ParameterError: it differs.
-    """
+    """The form of a step's outputs; ParameterError where it differs from the step before."""
     if step and form != before:
         raise ParameterError(
             f"{where}: step {step} returned outputs nested as {form}, expected {before}"

@@ -138,11 +138,7 @@ def _read_list(reader: Reader) -> list[NDArray] | dict[str, NDArray]:
 
 
 def read_records(reader: Reader) -> tuple[list[str], list[Record]]:
-    """Names (none, where the file has none) and records of a file; no array is read.
-
-    Raises:
-        FileFormatError: the file is not a file of arrays, or is damaged.
-    """
+    """Names, if any, and records of a file, no array being read; FileFormatError if damaged."""
     magic, _reserved, count = reader.fields("QQQ", "the header")
     if magic != _LIST:
         json = "; it is JSON, as symbols are: mx.sym.load" if magic & 0xFF == ord("{") else ""
@@ -223,11 +219,7 @@ class OpenParams(Mapping[Any, NDArray]):
         return array_of(self._reader, record)
 
     def record(self, name: Any) -> Record:
-        """The record of an array, whose values are not read.
-
-        Raises:
-            NameNotFoundError: it has no such array.
-        """
+        """The record of an array, without its values; NameNotFoundError where there is none."""
         if name not in self._records:
             raise NameNotFoundError(
                 f"{self._reader.where}: there is no array {name!r}.{nearest(name, self._records)}"

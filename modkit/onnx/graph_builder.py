@@ -123,11 +123,7 @@ class Call:
         return self._named.get(name)
 
     def constant_input(self, name: str) -> np.ndarray:
-        """The numbers of an input that follows from parameters alone.
-
-        Raises:
-            NotSupportedError: it depends on data.
-        """
+        """The numbers of an input; NotSupportedError unless it follows from parameters alone."""
         position = self.node.op.input_names(self.params).index(name)
         found = self._evaluate(self.node.inputs[position])
         if found is None:
@@ -175,11 +171,7 @@ class Call:
         return names
 
     def number(self, value: float, dtype: str | None = None) -> np.ndarray:
-        """A scalar constant, of the first input's type by default.
-
-        Raises:
-            NotSupportedError: the type has no such number.
-        """
+        """A scalar constant, of the first input's type by default; NotSupportedError without one."""
         dtype = dtype or self.inputs[0].dtype
         whole = np.dtype(dtype).kind in "iu"
         if whole and not (np.isfinite(value) and value == int(value)):
@@ -198,11 +190,7 @@ class Call:
         return value.name if value.dtype == dtype else self.cast(value.name, dtype)
 
     def reshape(self, x: str, sizes: Sequence[int | None]) -> str:
-        """``x`` in another shape, of which at most one size may be dynamic.
-
-        Raises:
-            NotSupportedError: two sizes are dynamic.
-        """
+        """``x`` in another shape; NotSupportedError where two of its sizes are dynamic."""
         if sum(s is None for s in sizes) > 1:
             raise self.refuse("two sizes of a shape are dynamic", "make one of them static")
         return self.emit("Reshape", x, ints(-1 if s is None else s for s in sizes))

@@ -63,11 +63,7 @@ def pair(result: Any, where: str) -> Iterator[Any]:
 
 
 def iterations(given: Any, least: int | None = None) -> int:
-    """``max_iterations`` of a ``while_loop``.
-
-    Raises:
-        ParameterError: it is no number, infinite, or less than ``least``.
-    """
+    """``max_iterations`` of a ``while_loop``; ParameterError unless finite, from ``least`` on."""
     try:
         count = int(given)
     except (TypeError, ValueError, OverflowError):

@@ -38,11 +38,7 @@ def size_bytes(shape: Sizes) -> int:
 def merge_all(
     first: Sequence[Sizes], second: Sequence[Sizes], names: Sequence[str]
 ) -> tuple[Sizes, ...]:
-    """Several shapes, each from two sources that may be partly known.
-
-    Raises:
-        ShapeError: they contradict each other.
-    """
+    """Several shapes, each from two partly known sources; ShapeError where they contradict."""
     return tuple(merge(n, a, b) for a, b, n in zip(first, second, names, strict=True))
 
 
@@ -70,11 +66,7 @@ def refine(
 def by_rules(
     op: Op, attrs: Attrs, ins: tuple[Sizes, ...], outs: tuple[Sizes, ...]
 ) -> tuple[tuple[Sizes, ...], tuple[Sizes, ...]]:
-    """The shapes that follow by the rules which the operator declares, without tracing it.
-
-    Raises:
-        ShapeError: the known shapes break a rule.
-    """
+    """The shapes that follow by the operator's rules, untraced; ShapeError where one breaks."""
     names, out_names = op.input_names(attrs), op.output_names(attrs)
     if op.same_shape:
         ins, outs = _unify(ins, outs, [*names, *out_names])
@@ -244,11 +236,7 @@ def _solve(
 
 @functools.lru_cache(maxsize=8192)
 def _evaluate(op: Op, params: Params, ins: tuple[Shape, ...]) -> tuple[Shape, ...]:
-    """Output shapes for complete input shapes, by tracing the operator.
-
-    Raises:
-        ShapeError: it refuses them.
-    """
+    """Output shapes for complete input shapes, traced; ShapeError if the operator refuses."""
     try:
         return _trace(op, params, ins, [np.float32] * len(ins))
     except DTypeError:

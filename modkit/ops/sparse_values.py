@@ -158,11 +158,7 @@ def padded_size(count: int) -> int:
 def compact(
     values: np.ndarray, starts: np.ndarray, columns: np.ndarray, shape: tuple[int, int]
 ) -> Csr:
-    """A csr matrix for a program, from its NumPy parts.
-
-    Raises:
-        NotSupportedError: it has more rows or columns than 32 bits count.
-    """
+    """A csr matrix for a program, from NumPy parts; NotSupportedError for sizes beyond 32 bits."""
     (made,) = _compact_each([(values, starts, columns)], shape)
     return made
 

@@ -49,11 +49,7 @@ class BatchPadding:
         return tuple(size if i == self.axes[name] else s for i, s in enumerate(self.shapes[name]))
 
     def count(self, arrays: Mapping[str, Any]) -> int | None:
-        """The number of samples; ``None`` where no input has samples.
-
-        Raises:
-            ShapeError: shapes are not those that were bound, or counts differ.
-        """
+        """The number of samples; ``None`` without; ShapeError where shapes or counts differ."""
         counts = {n: self._count(n, np.shape(a)) for n, a in arrays.items()}
         found = {n: c for n, c in counts.items() if c is not None}
         if len(set(found.values())) > 1:

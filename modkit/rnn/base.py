@@ -54,11 +54,7 @@ class RNNParams:
 
 
 def popped(cell: BaseRNNCell, args: dict[str, NDArray], name: str) -> NDArray:
-    """Remove a parameter of a cell and return it.
-
-    Raises:
-        NameNotFoundError: there is none of that name.
-    """
+    """Remove a parameter of a cell and return it; NameNotFoundError where it is missing."""
     if name not in args:
         raise NameNotFoundError(
             f"{type(cell).__name__}: no parameter {name!r}.{nearest(name, args)} There are: "

@@ -80,11 +80,7 @@ class Pullbacks:
         return Residuals(arrays, key)
 
     def pullback(self, residuals: Residuals) -> Any:
-        """Traced: the pullback of residuals.
-
-        Raises:
-            NotSupportedError: the function has another derivative now.
-        """
+        """Traced: the pullback of residuals; NotSupportedError where the derivative has changed."""
         key = residuals.key
         structure = self._structures.get(key)
         if structure is None:

@@ -409,11 +409,7 @@ def streams_of(names: Iterable[str], before: Iterable[str] = ()) -> tuple[int, .
 
 
 def _lowered_bodies(node: Node, compute_dtype: str | None) -> tuple[Lowered, ...]:
-    """The graphs that an operator of control flow runs.
-
-    Raises:
-        NotSupportedError: an operator in them calls Python.
-    """
+    """The graphs that control flow runs; NotSupportedError where one calls Python."""
     made: list[Lowered] = []
     for body in node.subgraphs:
         _require_distinct_variables(body)

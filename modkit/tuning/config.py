@@ -84,9 +84,5 @@ class Tuning:
 
 @functools.cache
 def current() -> Tuning:
-    """The tuning of this process, chosen by the environment at the first call.
-
-    Raises:
-        ParameterError: ``MODKIT_TUNING`` has an unknown word.
-    """
+    """The process's tuning, by the environment at first; ParameterError for unknown words."""
     return Tuning(active_pieces())

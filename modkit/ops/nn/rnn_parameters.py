@@ -34,11 +34,7 @@ class Direction(NamedTuple):
 def weight_shapes(
     channels: int, mode: str, state_size: int, directions: int, layers: int, projection: int | None
 ) -> list[Direction]:
-    """Shapes for every layer and direction, in the vector's order.
-
-    Raises:
-        ParameterError: there are more layers than a program is compiled for.
-    """
+    """Shapes of all layers and directions, in order; ParameterError for more than compile."""
     if layers > _MOST_LAYERS:
         raise ParameterError(
             f"RNN: num_layers: got {layers}, expected {_MOST_LAYERS} at most; chain several nodes"
@@ -71,11 +67,7 @@ def vector_size(shapes: list[Direction]) -> int:
 
 
 def unpack(parameters: jax.Array, shapes: list[Direction]) -> list[Direction]:
-    """Every layer's and direction's weights, cut from the vector.
-
-    Raises:
-        ShapeError: the vector is not as long as ``shapes`` need.
-    """
+    """All weights, cut from the vector; ShapeError where it is not as long as ``shapes`` need."""
     expected = vector_size(shapes)
     if parameters.shape != (expected,):
         raise ShapeError(

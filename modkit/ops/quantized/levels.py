@@ -53,11 +53,7 @@ def width(low: Any, high: Any) -> jax.Array:
 
 
 def is_calibrated(low: float | None, high: float | None) -> bool:
-    """Whether a range is given by its parameters.
-
-    Raises:
-        ParameterError: one end is given without the other.
-    """
+    """Whether parameters give a range; ParameterError where they give one end without the other."""
     if (low is None) != (high is None):
         raise ParameterError(
             f"got min_calib_range={low} and max_calib_range={high}, expected both or neither"
