@@ -65,7 +65,7 @@ def stripped(arrays: Mapping[str, np.ndarray]) -> Arrays:
 
 
 def prefixed(arrays: Mapping[str, np.ndarray], path: str) -> Arrays:
-    """The arrays with ``arg:`` or ``aux:``, as a net has them; NameNotFoundError if it lacks one."""
+    """The arrays with ``arg:`` or ``aux:``, as a net has them; NameNotFoundError for others."""
     net = load_symbol(path)
     kinds = dict.fromkeys(net.list_arguments(), "arg")
     kinds.update(dict.fromkeys(net.list_auxiliary_states(), "aux"))

@@ -71,14 +71,6 @@ def _lgamma(x: Array) -> Array:
     return _special("gammaln")(np.where(x == -np.inf, x.dtype.type(np.inf), x))
 
 
-def _rsqrt(x: Array) -> Array:
-    return np.reciprocal(np.sqrt(x))
-
-
-def _logistic(x: Array) -> Array:
-    return np.reciprocal(1 + np.exp(-x))
-
-
 def _sign(x: Array) -> Array:
     return np.sign(x) if x.dtype.kind != "f" else np.where(x == 0, x, np.sign(x))
 
@@ -223,15 +215,6 @@ def _bitcast(x: Array, *, new_dtype: Any) -> Array:
     return x.view(kind)
 
 
-def _clamp(least: Array, x: Array, most: Array) -> Array:
-    return np.minimum(np.maximum(x, least), most)
-
-
-def _one_minus_square(x: Array) -> Array:
-    """The derivative of tanh by its value, a primitive from JAX 0.12 on."""
-    return 1 - x * x
-
-
 def reduce_precision(out: Any, params: Any) -> Callable[[Array], Array]:
     """Rounding to float16; to other types a program is compiled."""
     if (params["exponent_bits"], params["mantissa_bits"]) != (5, 10):
@@ -243,18 +226,20 @@ ELEMENTWISE: Mapping[str, Callable[..., Array]] = {
     "abs": np.abs, "acos": np.arccos, "acosh": np.arccosh, "add": np.add, "add_any": np.add,
     "and": np.bitwise_and,
     "asin": np.arcsin, "asinh": np.arcsinh, "atan": np.arctan, "atan2": np.arctan2,
-    "atanh": np.arctanh, "cbrt": np.cbrt, "ceil": np.ceil, "clamp": _clamp, "cos": np.cos,
-    "cosh": np.cosh,
+    "atanh": np.arctanh, "cbrt": np.cbrt, "ceil": np.ceil,
+    "clamp": lambda least, x, most: np.minimum(np.maximum(x, least), most),
+    "cos": np.cos, "cosh": np.cosh,
     "digamma": _digamma, "div": _div, "eq": np.equal, "erf": _special("erf"),
     "erf_inv": _erf_inv, "erfc": _special("erfc"), "exp": np.exp, "exp2": np.exp2,
     "expm1": np.expm1, "floor": np.floor, "ge": np.greater_equal, "gt": np.greater,
     "integer_pow": _integer_pow, "is_finite": np.isfinite, "le": np.less_equal,
     "le_to": lambda x, y: total_order(x) <= total_order(y), "lgamma": _lgamma, "log": np.log,
-    "log1p": np.log1p, "logistic": _logistic, "lt": np.less,
+    "log1p": np.log1p, "logistic": lambda x: np.reciprocal(1 + np.exp(-x)), "lt": np.less,
     "lt_to": lambda x, y: total_order(x) < total_order(y), "max": np.maximum, "min": np.minimum,
     "mul": np.multiply, "ne": np.not_equal, "neg": np.negative, "nextafter": np.nextafter,
-    "not": np.invert, "one_minus_square": _one_minus_square, "or": np.bitwise_or, "pow": _pow,
-    "rem": _rem, "round": _round, "rsqrt": _rsqrt,
+    "not": np.invert, "or": np.bitwise_or, "pow": _pow,
+    "one_minus_square": lambda x: 1 - x * x,  # of JAX 0.12 on: the derivative of tanh by its value
+    "rem": _rem, "round": _round, "rsqrt": lambda x: np.reciprocal(np.sqrt(x)),
     "select_n": _select_n, "shift_left": _shift_left,
     "shift_right_arithmetic": _shift_right_arithmetic,
     "shift_right_logical": _shift_right_logical, "sign": _sign, "sin": np.sin, "sinh": np.sinh,

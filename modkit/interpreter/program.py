@@ -237,7 +237,9 @@ class _Builder:
             branch = params["branches"][int(which)]
             return self.inlined(branch.jaxpr, branch.consts, ins[1:])
         if name == "platform_index":
-            return [self.slot(np.int32(_own_platform(params["platforms"])))]
+            platforms = enumerate(params["platforms"])
+            own = next(i for i, names in platforms if names is None or "cpu" in names)
+            return [self.slot(np.int32(own))]
         avals = [var.aval for var in equation.outvars]
         self.any_shape &= name in ELEMENTWISE or name == "convert_element_type"
         if name in _CONTROL:
@@ -432,10 +434,6 @@ _CALLS = {
     "checkpoint": "jaxpr",
 }
 """Primitives that run a jaxpr as it is, and its parameter."""
-
-
-def _own_platform(platforms: Sequence[Any]) -> int:
-    return next(i for i, names in enumerate(platforms) if names is None or "cpu" in names)
 
 
 def _primitive(name: str, out: Any, params: Any) -> Run:

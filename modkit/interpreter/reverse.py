@@ -336,7 +336,9 @@ class Recorder(Trace):
                 leaf
                 for each, count in zip(found, counts, strict=True)
                 for leaf in (
-                    [None] * count if each is None else jax.tree.leaves(each, is_leaf=_is_none)
+                    [None] * count
+                    if each is None
+                    else jax.tree.leaves(each, is_leaf=lambda value: value is None)
                 )
             ]
 
@@ -410,10 +412,6 @@ class CustomVjp(jax.custom_vjp):
     def __call__(self, *args: Any) -> Any:
         """The results."""
         return _called(self, args, super().__call__)
-
-
-def _is_none(value: Any) -> bool:
-    return value is None
 
 
 def _derivative(

@@ -117,15 +117,11 @@ class ModuleOptimizer(NamedTuple):
         for state in filter(lambda each: isinstance(each, NDArray), states):
             cell = state._cell
             stored = cell.storage if isinstance(cell, Logical | Parts) else cell
-            for device, size in stored.seen(_bytes_on_devices):
+            for shard in stored.seen(lambda value: value.addressable_shards):
                 for ctx in found:
-                    if ctx.jax_device == device:
-                        found[ctx] += size
+                    if ctx.jax_device == shard.device:
+                        found[ctx] += shard.data.nbytes
         return found
-
-
-def _bytes_on_devices(stored: jax.Array) -> list[tuple[Any, int]]:
-    return [(shard.device, shard.data.nbytes) for shard in stored.addressable_shards]
 
 
 def field_of_optimizer(name: str) -> Any:

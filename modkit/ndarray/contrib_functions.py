@@ -13,7 +13,7 @@ from modkit.context import Context, current_context
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ndarray import random
 from modkit.ndarray.creation import full
-from modkit.ndarray.ndarray import NDArray, invoke, new
+from modkit.ndarray.ndarray import NDArray, invoke, new, require_array
 from modkit.ops.parameters import REQUIRED
 from modkit.ops.random.frontend import zipfian
 from modkit.ops.registry import get_op
@@ -64,11 +64,7 @@ def boolean_mask(
         NotSupportedError: ``axis`` is another one, which MXNet 1.9.1 refuses, too.
     """
     for what, given in (("data", data), ("index", index)):
-        if not isinstance(given, NDArray):
-            raise ParameterError(
-                f"boolean_mask: {what}: got {type(given).__name__}, expected an NDArray; "
-                "mx.nd.array(...) makes one"
-            )
+        require_array(f"boolean_mask: {what}", given)
     if int(axis) != 0:
         raise NotSupportedError(
             f"boolean_mask: axis: got {axis}, expected 0; swap axes before and after the call"

@@ -171,7 +171,7 @@ class Call:
         return names
 
     def number(self, value: float, dtype: str | None = None) -> np.ndarray:
-        """A scalar constant, of the first input's type by default; NotSupportedError without one."""
+        """A scalar constant, of the first input's type by default; NotSupportedError if none."""
         dtype = dtype or self.inputs[0].dtype
         whole = np.dtype(dtype).kind in "iu"
         if whole and not (np.isfinite(value) and value == int(value)):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from modkit.errors import DTypeError
 from modkit.ops.entry import Op
@@ -45,12 +44,13 @@ def refine(op: Op, params: Params, ins: Types, outs: Types) -> tuple[Types, Type
 def by_rules(op: Op, attrs: Attrs, ins: Types, outs: Types) -> tuple[Types, Types]:
     """`refine`, without its cache."""
     names, out_names = op.input_names(attrs), op.output_names(attrs)
-    if op.dtypes is None:
+    rule = op.dtypes
+    if rule is None:
         return _same(ins, outs, [*names, *out_names], attrs.get("dtype"))
-    new_ins, new_outs = op.dtypes(list(ins), attrs)
+    new_ins, new_outs = rule(list(ins), attrs)
     if ins and outs and outs[0] is not None and new_outs[0] is None:
-        ins = _backward(functools.partial(_first_output, op.dtypes, attrs), ins, outs[0])
-        new_ins, new_outs = op.dtypes(list(ins), attrs)
+        ins = _backward(lambda types: rule(list(types), attrs)[1][0], ins, outs[0])
+        new_ins, new_outs = rule(list(ins), attrs)
     return _merge_all(ins, new_ins, names), _merge_all(outs, new_outs, out_names)
 
 
@@ -65,10 +65,6 @@ def _backward(first_output: Callable[[Types], str | None], ins: Types, out: str)
         if each is None and first_output(trial) == out:
             return ins if first_output(second) == out else trial
     return ins
-
-
-def _first_output(dtypes: Callable[..., Any], attrs: Attrs, ins: Types) -> str | None:
-    return dtypes(list(ins), attrs)[1][0]
 
 
 def _same(ins: Types, outs: Types, names: Sequence[str], asked: str | None) -> tuple[Types, Types]:

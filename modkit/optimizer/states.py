@@ -97,10 +97,6 @@ def _write_str(out: BinaryIO, value: str) -> None:
     out.write(pickle.BINUNICODE + struct.pack("<I", len(data)) + data)
 
 
-def _write_bytes(out: BinaryIO, value: bytes) -> None:
-    out.write(pickle.BINBYTES8 + struct.pack("<Q", len(value)) + value)
-
-
 def _write_tuple(out: BinaryIO, value: tuple[Any, ...]) -> None:
     out.write(pickle.MARK)
     for item in value:
@@ -169,7 +165,7 @@ _WRITERS: dict[type, Callable[[BinaryIO, Any], Any]] = {
     int: _write_int,
     float: lambda out, value: out.write(pickle.BINFLOAT + struct.pack(">d", value)),
     str: _write_str,
-    bytes: _write_bytes,
+    bytes: lambda out, value: out.write(pickle.BINBYTES8 + struct.pack("<Q", len(value)) + value),
     tuple: _write_tuple,
     list: _write_list,
 }

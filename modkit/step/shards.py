@@ -92,7 +92,7 @@ class Shards:
         return jax.lax.psum_scatter(self._cut(ones), self.axes) > 0
 
     def rule(self, whole: Any) -> Any:
-        """The tree rule for parts of arrays, from that for whole ones; NotSupportedError if none."""
+        """The tree rule for parts of arrays, from that for whole ones; else NotSupportedError."""
         found = whole.over(self.axes) if isinstance(whole, TreeRule) else None
         if found is None:
             name = type(whole.rule if isinstance(whole, TreeRule) else whole).__name__

@@ -14,6 +14,7 @@ from modkit.contrib.text.vocab import Vocabulary
 from modkit.errors import FileFormatError, NameNotFoundError, ParameterError, nearest, warn_caller
 from modkit.files import MissingFileError, text_lines
 from modkit.ndarray import NDArray, array, zeros
+from modkit.ndarray.ndarray import require_array
 
 Vector = Callable[..., NDArray]
 
@@ -158,10 +159,7 @@ class _TokenEmbedding(Vocabulary):
                 f"update_token_vectors: {unknown[0]!r} is unknown; the vector of unknown tokens is "
                 f"that of {self._unknown_token!r}"
             )
-        if not isinstance(new_vectors, NDArray):
-            raise ParameterError(
-                f"update_token_vectors: got {type(new_vectors).__name__}, expected an NDArray"
-            )
+        require_array("update_token_vectors", new_vectors)
         rows = new_vectors.reshape((1, -1)) if new_vectors.ndim == 1 else new_vectors
         if rows.shape != (len(many), self._vec_len):
             raise ParameterError(

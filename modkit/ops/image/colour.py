@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -26,10 +27,6 @@ the square roots of their eigenvalues; values are from 0 to 255."""
 
 Change = Callable[[jax.Array, Any], jax.Array]
 """``change(image in floating point, factor) -> image``."""
-
-
-def _brightness(image: jax.Array, factor: Any) -> jax.Array:
-    return image * factor
 
 
 def _contrast(image: jax.Array, factor: Any) -> jax.Array:
@@ -116,7 +113,7 @@ def _register_random(name: str, change: Change, doc: str) -> None:
 
 
 _RANDOM: dict[str, tuple[Change, str]] = {
-    "brightness": (_brightness, "Multiply an image by a random factor."),
+    "brightness": (operator.mul, "Multiply an image by a random factor."),
     "contrast": (_contrast, "Mix an image with the mean of its grey; 1 is the image itself."),
     "saturation": (
         _saturation,

@@ -31,7 +31,7 @@ _MOST = 25
 
 def total_by_cell(data: jax.Array, windows: Windows) -> jax.Array:
     """`total`, as a sum of slices."""
-    return _by_axis(data, windows, _sum_of_taps, total)
+    return _by_axis(data, windows, lambda x, w: functools.reduce(jnp.add, w.taps(x, 0)), total)
 
 
 def largest_by_cell(data: jax.Array, windows: Windows) -> jax.Array:
@@ -58,10 +58,6 @@ def _one_pass(data: jax.Array, windows: Windows, by_cell: Reduce, plain: Reduce)
     if math.prod(windows.size) > _MOST or windows.whole(data.shape):
         return plain(data, windows)
     return lax.optimization_barrier(by_cell(lax.optimization_barrier(data), windows))
-
-
-def _sum_of_taps(data: jax.Array, windows: Windows) -> jax.Array:
-    return functools.reduce(jnp.add, windows.taps(data, 0))
 
 
 @functools.partial(CustomVjp, nondiff_argnums=(1,))
