@@ -107,12 +107,7 @@ def check_writable(folder: Path) -> None:
 
 
 def check_is_file(path: Path) -> None:
-    """Check that a path is that of a regular file.
-
-    Raises:
-        MissingFileError: there is no such file.
-        FileFormatError: it is a folder or a device.
-    """
+    """Raise MissingFileError for no file, FileFormatError for a folder or a device."""
     with named_errors(path, "read"):
         path.stat()
     if not path.is_file():

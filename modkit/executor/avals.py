@@ -36,11 +36,7 @@ class GraphAvals(NamedTuple):
 def avals_of(
     symbol: Symbol, shapes: Mapping[str, Any], types: Mapping[str, Any], where: str
 ) -> GraphAvals:
-    """Infer all shapes and types from those of the inputs; undetermined types are float32.
-
-    Raises:
-        ShapeError: the shapes break a rule of an operator, or leave others undetermined.
-    """
+    """All shapes and types by those of inputs, types else float32; ShapeError if some are open."""
     graph = symbol.graph
     listing = "".join(f"\n    {n}: {tuple(s)}" for n, s in shapes.items())
     names = {n.name for n in graph.inputs}

@@ -108,11 +108,7 @@ def pixels(data: bytes, mode: str | None) -> np.ndarray:
 
 
 def decode_image(data: bytes, iscolor: int = -1) -> np.ndarray:
-    """An encoded image as an array; see `unpack_img`.
-
-    Raises:
-        FileFormatError: it cannot be decoded.
-    """
+    """An encoded image as an array, see `unpack_img`; FileFormatError if that is impossible."""
     return swapped(pixels(data, {1: "RGB", 0: "L"}.get(iscolor)))
 
 

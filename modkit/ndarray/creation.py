@@ -48,11 +48,7 @@ def _as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def _as_full_shape(name: str, shape: int | Sequence[int]) -> tuple[int, ...]:
-    """A shape; without NumPy's shapes one with an axis, and no size of 0, which is unknown there.
-
-    Raises:
-        ShapeError: it has none, or such a size.
-    """
+    """A shape; without NumPy's shapes ShapeError for no axis, or a size of 0, unknown there."""
     sizes = _as_shape(shape)
     if not is_np_shape() and (not sizes or 0 in sizes):
         raise ShapeError(

@@ -104,11 +104,7 @@ def cast(value: Any, dtype: Any) -> np.ndarray:
 
 
 def fitted(value: Any, shape: Shape) -> Any:
-    """Broadcast ``value`` to ``shape``; leading dimensions of size 1 may be dropped.
-
-    Raises:
-        ShapeError: the shapes do not fit.
-    """
+    """Broadcast to ``shape``; leading sizes of 1 may be dropped; ShapeError if impossible."""
     while value.ndim > len(shape) and value.shape[0] == 1:
         value = value[0]
     if math.prod(value.shape) == math.prod(shape) <= 1:

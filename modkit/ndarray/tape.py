@@ -215,11 +215,7 @@ def check_constant(value: Array) -> None:
 
 
 def order_of(heads: Sequence[Use]) -> list[TapeNode]:
-    """The live nodes that the heads depend on, inputs first; hosts are not entered.
-
-    Raises:
-        NotReadyError: a part was freed.
-    """
+    """The live nodes that the heads depend on, inputs first, no hosts; NotReadyError if freed."""
     order: list[TapeNode] = []
     seen: set[int] = set()
     stack: list[tuple[Any, bool]] = [(use.source, False) for use in reversed(heads)]

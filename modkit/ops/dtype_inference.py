@@ -33,11 +33,7 @@ def _merge_all(first: Types, second: Sequence[str | None], names: Sequence[str])
 
 @functools.lru_cache(maxsize=8192)  # keys hold the bodies of loops: a few KB each
 def refine(op: Op, params: Params, ins: Types, outs: Types) -> tuple[Types, Types]:
-    """All element types of a node that follow from the known ones, ``ins`` and ``outs``.
-
-    Raises:
-        DTypeError: what is known contradicts itself, or the operator refuses it.
-    """
+    """All element types that follow from known ones; DTypeError if contradictory or refused."""
     return by_rules(op, as_mapping(params), ins, outs)
 
 

@@ -43,11 +43,7 @@ _PREFIXES = {
 def bind_call(
     op: Op, args: Sequence[Any], kwargs: Mapping[str, Any], is_tensor: Callable[[Any], bool]
 ) -> tuple[list[Any] | dict[str, Any], dict[str, Any]]:
-    """Sort a call's arguments into tensors and attributes, as `sort_call`, of known names.
-
-    Raises:
-        ParameterError: as `sort_call`, or an argument of an unknown name.
-    """
+    """`sort_call`; ParameterError also for an argument of an unknown name."""
     tensors, attrs = sort_call(op, args, kwargs, is_tensor)
     refuse_unknown(op, attrs, is_tensor)
     return tensors, attrs

@@ -39,12 +39,7 @@ def require_rows(what: str, arrays: Sequence[Any]) -> None:
 
 
 def require_alike(what: str, old: Sequence[Any], new: Sequence[Any]) -> tuple[Any, ...]:
-    """``new``, the arrays of a step, if they have the shapes and types of ``old``.
-
-    Raises:
-        ShapeError: another shape.
-        DTypeError: another element type.
-    """
+    """``new``, a step's arrays; ShapeError or DTypeError unless they are like ``old``."""
     for i, (a, b) in enumerate(zip(old, new, strict=True)):
         if a.shape != b.shape:
             raise ShapeError(f"{what} {i}: got shape {b.shape}, expected {a.shape}")

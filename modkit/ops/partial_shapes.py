@@ -82,11 +82,7 @@ def common(name: str, shapes: Sequence[Sizes]) -> Sizes:
 
 
 def opened(name: str, shape: Sizes, rank: int) -> list[int]:
-    """The sizes as a list to be filled in; ``rank`` unknown ones for an unknown shape.
-
-    Raises:
-        ShapeError: the shape has another number of axes.
-    """
+    """The sizes as a list to be filled in; ShapeError for another number of axes than ``rank``."""
     if shape is None:
         return [0] * rank
     if len(shape) != rank:

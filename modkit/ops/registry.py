@@ -16,11 +16,7 @@ OPS: dict[str, Op] = {}
 
 
 def get_op(name: str) -> Op:
-    """The operator of that name or alias.
-
-    Raises:
-        NameNotFoundError: naming the nearest ones.
-    """
+    """The operator of a name or alias; NameNotFoundError, which names the nearest, for others."""
     if name not in OPS:
         raise NameNotFoundError(
             f"operator {name!r} is not one that modkit has.{nearest(name, OPS)}"

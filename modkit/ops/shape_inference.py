@@ -46,11 +46,7 @@ def merge_all(
 def refine(
     op: Op, params: Params, ins: tuple[Sizes, ...], outs: tuple[Sizes, ...]
 ) -> tuple[tuple[Sizes, ...], tuple[Sizes, ...]]:
-    """All shapes of a node that follow from the known ones, ``ins`` and ``outs``.
-
-    Raises:
-        ShapeError: the known shapes contradict each other, or the operator refuses them.
-    """
+    """All shapes that follow from the known ones; ShapeError if contradictory or refused."""
     attrs = as_mapping(params)
     out_names = op.output_names(attrs)
     ins, outs = by_rules(op, attrs, ins, outs)

@@ -264,7 +264,11 @@ def create(name: Any, **kwargs: Any) -> Optimizer:
         NameNotFoundError: no optimizer has that name.
         ParameterError: it does not accept one of the parameters.
     """
-    # A transformation of optax, which need not be imported.
-    if isinstance(name, tuple) and hasattr(name, "init") and hasattr(name, "update"):
+    if _is_transformation(name):
         return OptaxOptimizer(name, **kwargs)
     return Optimizer.create_optimizer(name, **kwargs)
+
+
+def _is_transformation(value: Any) -> bool:
+    """Whether ``value`` is an ``optax.GradientTransformation``, without importing optax."""
+    return isinstance(value, tuple) and hasattr(value, "init") and hasattr(value, "update")

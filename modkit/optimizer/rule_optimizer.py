@@ -198,11 +198,7 @@ class RuleOptimizer(Optimizer):
         return _updates_by_rule(type(self)) and not overrides(type(self), RuleOptimizer, "update")
 
     def fit_state(self, index: Any, weight: NDArray, state: Any) -> Any:
-        """A loaded state, which must have the structure and shapes of this optimizer's state.
-
-        Raises:
-            ShapeError: it does not.
-        """
+        """A loaded state; ShapeError unless structure and shapes are this optimizer's."""
         if not _updates_by_rule(type(self)):
             return state
         state = jax.tree.map(lambda x: x._as_dense() if isinstance(x, NDArray) else x, state)

@@ -20,11 +20,7 @@ def check_symbol(symbol: Any, called: str) -> None:
 
 
 def internal_shapes(symbol: Symbol, given: Mapping[str, Any] | None) -> Shapes | None:
-    """The shape of every output of every node; ``None`` if ``given`` is.
-
-    Raises:
-        ShapeError: some shapes cannot be inferred.
-    """
+    """Shapes of all outputs of nodes; ``None`` if ``given`` is; ShapeError if some are unknown."""
     if given is None:
         return None
     internals = symbol.get_internals()

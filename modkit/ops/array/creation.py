@@ -19,11 +19,7 @@ Device = Inert[str]
 
 
 def require_shape(name: str, shape: Shape | None) -> Shape:
-    """The shape, which must be there; () has no axes. -1 is a size that inference will find.
-
-    Raises:
-        ShapeError: there is none, or a size is below -1.
-    """
+    """The shape; () has no axes, -1 is a size to be inferred; ShapeError for none and others."""
     if shape is None:
         raise ShapeError(f"{name}: got no shape, expected one such as shape=(2, 3)")
     if min(shape, default=0) < -1:

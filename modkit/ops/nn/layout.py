@@ -10,11 +10,7 @@ CHANNEL_FIRST = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
 
 def resolve(layout: str | None, shape: Shape, spatial: int, operator: str) -> str:
-    """The layout that ``shape`` has: the given one, or channels first.
-
-    Raises:
-        ShapeError: the kernel, the layout and the data are not of one number of axes.
-    """
+    """The layout of ``shape``: the given one, or channels first; ShapeError for other axes."""
     letters = layout or CHANNEL_FIRST.get(spatial)
     if letters is None:
         raise ShapeError(f"{operator}: got a kernel of {spatial} sizes, expected 1, 2 or 3")
@@ -57,11 +53,7 @@ def with_channels_last(axis: int) -> int:
 
 
 def per_axis(value: Shape | None, kernel: Shape, default: int, what: str) -> Shape:
-    """A number for each axis of the kernel; an empty tuple means ``default`` for all.
-
-    Raises:
-        ShapeError: another number of values than the kernel has.
-    """
+    """A number for each axis of the kernel, ``default`` for an empty tuple; else ShapeError."""
     if not value:
         return (default,) * len(kernel)
     if len(value) != len(kernel):

@@ -153,11 +153,7 @@ class Several:
         return ("weight", "grad", *self.states)
 
     def run(self, *data: Any, **given: Any) -> Any:
-        """The new weights, and the new states by input name.
-
-        Raises:
-            ParameterError: not as many arrays or numbers as the weights have.
-        """
+        """The new weights, and new states by input name; ParameterError for other numbers."""
         count: int = given.pop(self.count)
         own = len(data) - len(self.shared)
         arrays, given = data[:own], {**given, **dict(zip(self.shared, data[own:], strict=False))}
