@@ -66,10 +66,6 @@ class Budget:
     An executable that is compiled again was freed too early, so each doubles the limit, up to
     ``most``: shapes that never come again take bounded memory, and a loop over many shapes compiles
     them twice.
-
-    Args:
-        limit: the number of executables.
-        most: the largest limit.
     """
 
     def __init__(self, limit: int, most: int):

@@ -126,11 +126,7 @@ class Derivative(Called):
         return found
 
     def pull(self, there: tuple[int, ...]) -> Called:
-        """The cotangents of `moving`, ``None`` for zeros, from what is kept and cotangents.
-
-        Args:
-            there: the positions of the results that have a cotangent.
-        """
+        """The cotangents of `moving`, ``None`` for zeros, from those of the results at ``there``."""
         kept, layout = jax.tree.flatten(self.kept)
         made = jax.tree.leaves(self.made)
 

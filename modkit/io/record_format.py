@@ -54,13 +54,7 @@ def read_header(file: BinaryIO, size: int, where: str) -> tuple[int, int]:
 
 
 def header_of(header: bytes, begin: int, size: int, where: str) -> tuple[int, int]:
-    """Kind and length of the part that begins with these bytes; it lies within the file.
-
-    Args:
-        header: the bytes of its header.
-        begin: its offset.
-        size: the file's size.
-        where: the file's name, for errors.
+    """Kind and length of the part that ``header`` begins, in a file of ``size`` bytes.
 
     Raises:
         FileFormatError: no part begins there, or the file ends within it.
@@ -80,12 +74,7 @@ def header_of(header: bytes, begin: int, size: int, where: str) -> tuple[int, in
 def parts(
     header_at: Callable[[int], bytes], size: int, where: str
 ) -> Iterator[tuple[int, int, int]]:
-    """Offset, kind and length of each part of a file, whose contents are not read.
-
-    Args:
-        header_at: reads the bytes of a header, from their offset.
-        size: the file's size.
-        where: the file's name, for errors.
+    """Offset, kind and length of each part of a file; ``header_at(offset)`` reads its header.
 
     Raises:
         FileFormatError: the file is no RecordIO file, or ends within a part.

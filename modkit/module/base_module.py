@@ -458,16 +458,7 @@ class BaseModule:
         self, run: Run, batches: Chunks, batch_ends: Sequence[Callable[..., Any]],
         monitor: Monitor | None, row_ids: RowIds | None, known: dict[str, Any],
     ) -> None:  # fmt: skip
-        """Train on each batch, until a callback stops the training.
-
-        Args:
-            run: the training.
-            batches: what is left of the epoch.
-            batch_ends: functions that are called after each batch.
-            monitor: an installed Monitor.
-            row_ids: see `prepare`.
-            known: variables that the functions see as ``param.locals``.
-        """
+        """Train on each batch that is left, until a callback stops; ``known`` is ``param.locals``."""
         metric = run.eval_metric
         prepares = row_ids is not None or overrides(self, BaseModule, "prepare")
         batch = batches.first

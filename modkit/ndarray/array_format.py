@@ -215,11 +215,7 @@ def _dense_of(reader: Reader, records: list[Record]) -> list[NDArray]:
 
 
 def read_record(reader: Reader, what: str) -> Record:
-    """The next record in a file. The values are skipped.
-
-    Args:
-        reader: of the file.
-        what: name of the array in errors.
+    """The next record in a file, its values skipped; ``what`` names the array in errors.
 
     Raises:
         FileFormatError: there is none, or it is damaged.

@@ -106,12 +106,7 @@ class Refusal:
 
 
 class Refused:
-    """A result of a refused call, in the place of an array.
-
-    Args:
-        refusal: the call.
-        like: an array, or its aval, of the result's shape and element type.
-    """
+    """A result of a refused call, in the place of an array; ``like`` has its shape and type."""
 
     __slots__ = ("dtype", "refusal", "shape")
 

@@ -60,11 +60,7 @@ class Bridge(Protocol):
         ...
 
     def storage(self, stypes: Sequence[str]) -> Sequence[Sequence[str]]:
-        """Storage types of arguments, outputs and auxiliary states.
-
-        Args:
-            stypes: of the arguments and auxiliary states; ``"undefined"`` where unknown.
-        """
+        """Storage types of arguments, outputs and auxiliary states; see `Op.output_stypes`."""
         ...
 
     def own(self, node: str, stypes: Sequence[str]) -> Bridge:

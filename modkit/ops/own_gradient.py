@@ -35,12 +35,7 @@ def with_gradient(
 
 
 def gradient_of(run: Any, saved: int | slice) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register the decorated function as the gradient of a `CustomVjp`.
-
-    Args:
-        run: the function.
-        saved: the places of its residuals among its arguments.
-    """
+    """Register the decorated function as a `CustomVjp`'s gradient, from the arguments ``saved``."""
 
     def register(backward: Callable[..., Any]) -> Callable[..., Any]:
         run.defvjp(lambda *given: (run(*given), given[saved]), backward)
@@ -52,13 +47,7 @@ def gradient_of(run: Any, saved: int | slice) -> Callable[[Callable[..., Any]], 
 def without_gradient(
     name: str, fn: Callable[..., Any], constants: Collection[str]
 ) -> Callable[..., Any]:
-    """The function, whose results take no cotangents.
-
-    Args:
-        name: the operator's name, for the error.
-        fn: its function.
-        constants: names of the parameters that are no arrays.
-    """
+    """The function, whose results take no cotangents; ``constants`` are no arrays."""
 
     @functools.wraps(fn)
     def run(*arrays: Any, **given: Any) -> Any:

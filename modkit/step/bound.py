@@ -30,13 +30,7 @@ from modkit.symbol.lower import Lowered
 
 
 class Bound:
-    """A lowered graph with its placement and its arrays.
-
-    Args:
-        lowered: the graph.
-        placement: devices and number of replicas.
-        arrays: its cells by name.
-        out_avals: shape and dtype of each output.
+    """A lowered graph with its placement, its cells by name, and the ``out_avals`` of outputs.
 
     Attributes:
         cotangents: what ``backward`` needs of outputs that are no losses.

@@ -78,12 +78,7 @@ class BoundArrays:
         return (*self.shared.values(), *self.local.values(), *self.aux.values())
 
     def snapshot(self, work: Work, *, on_host: bool) -> tuple[Arrays, Arrays, Arrays]:
-        """Shared and local arguments and auxiliary states, which ``work`` keeps until it has run.
-
-        Args:
-            work: the pass.
-            on_host: leave data and states on the host where they lie there.
-        """
+        """Arguments and auxiliary states, kept until ``work`` has run; ``on_host`` if they lie there."""
         own, store, shared, aux = self.own, self.store, {}, {}
         local = {n: c.host_snapshot(work) if on_host else c.snapshot(work)
                  for n, c in self.local.items()}  # fmt: skip
@@ -125,13 +120,7 @@ class BoundArrays:
             cell.set(value)
 
     def restore(self, work: Work, aux: Arrays, old: Arrays) -> None:
-        """After a failure of ``work``: restore what it has read, and stop waiting for it.
-
-        Args:
-            work: the pass.
-            aux: auxiliary states that it was to write.
-            old: gradients that it was to add to.
-        """
+        """After a failure of ``work``: restore what it has read (``old`` gradients), and wait no more."""
         own = self.own
         if self.store is not None:
             self.store.restore(work, {n: v for n, v in old.items() if n not in own.grads})

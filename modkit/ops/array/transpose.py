@@ -15,12 +15,7 @@ from modkit.ops.registry import op
 
 
 def _one_to_one(name: str, source: Callable[[Mapping[str, Any], int], Sequence[int]]) -> Any:
-    """The ``partial`` rule of an operator that only reorders axes.
-
-    Args:
-        name: the operator.
-        source: ``source(attrs, rank)`` tells for each axis of the output which one it was.
-    """
+    """The ``partial`` rule of an operator whose axes are ``source(attrs, rank)`` of the input's."""
 
     def rule(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
         rank = rank_of((ins[0], 0), (outs[0], 0))
