@@ -126,7 +126,7 @@ class Derivative(Called):
         return found
 
     def pull(self, there: tuple[int, ...]) -> Called:
-        """The cotangents of `moving`, ``None`` for zeros, from those of the results at ``there``."""
+        """The cotangents of `moving`, ``None`` for zeros, from those of the results ``there``."""
         kept, layout = jax.tree.flatten(self.kept)
         made = jax.tree.leaves(self.made)
 

@@ -458,7 +458,7 @@ class BaseModule:
         self, run: Run, batches: Chunks, batch_ends: Sequence[Callable[..., Any]],
         monitor: Monitor | None, row_ids: RowIds | None, known: dict[str, Any],
     ) -> None:  # fmt: skip
-        """Train on each batch that is left, until a callback stops; ``known`` is ``param.locals``."""
+        """Train on each batch left, until a callback stops; ``known`` is ``param.locals``."""
         metric = run.eval_metric
         prepares = row_ids is not None or overrides(self, BaseModule, "prepare")
         batch = batches.first

@@ -64,12 +64,7 @@ class Bridge(Protocol):
         ...
 
     def own(self, node: str, stypes: Sequence[str]) -> Bridge:
-        """A bridge for one node, which shares no instance of the user's operator.
-
-        Args:
-            node: the node's name.
-            stypes: storage types of its inputs; ``"undefined"`` where unknown.
-        """
+        """A bridge for one node, which shares no instance of the user's operator; see `Op.own`."""
         ...
 
     def renew(self) -> None:

@@ -63,11 +63,7 @@ class UpdateRule:
         raise NotImplementedError
 
     def of_rows(self, master: bool) -> UpdateRule:
-        """The rule for a weight that is declared row-sparse itself.
-
-        Args:
-            master: it is updated through a float32 copy.
-        """
+        """The rule for a weight declared row-sparse, with ``master`` by way of a float32 copy."""
         return self
 
     def of_whole(self, weight: Any) -> Sequence[Any]:

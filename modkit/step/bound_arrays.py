@@ -78,7 +78,7 @@ class BoundArrays:
         return (*self.shared.values(), *self.local.values(), *self.aux.values())
 
     def snapshot(self, work: Work, *, on_host: bool) -> tuple[Arrays, Arrays, Arrays]:
-        """Arguments and auxiliary states, kept until ``work`` has run; ``on_host`` if they lie there."""
+        """Arguments and auxiliary states, kept until ``work`` has run; ``on_host`` if there."""
         own, store, shared, aux = self.own, self.store, {}, {}
         local = {n: c.host_snapshot(work) if on_host else c.snapshot(work)
                  for n, c in self.local.items()}  # fmt: skip
@@ -120,7 +120,7 @@ class BoundArrays:
             cell.set(value)
 
     def restore(self, work: Work, aux: Arrays, old: Arrays) -> None:
-        """After a failure of ``work``: restore what it has read (``old`` gradients), and wait no more."""
+        """After a failure of ``work``: restore what it has read, and stop waiting for it."""
         own = self.own
         if self.store is not None:
             self.store.restore(work, {n: v for n, v in old.items() if n not in own.grads})

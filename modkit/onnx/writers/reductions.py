@@ -118,7 +118,7 @@ def _softmax(call: Call) -> str:
 
 
 def within(call: Call, length: Value, axis: int, sizes: Sequence[int | None]) -> str:
-    """Whether a position on ``axis`` is below ``length``, which has or takes the shape ``sizes``."""
+    """Whether a position on ``axis`` is below ``length``, which gets the shape ``sizes``."""
     (size,) = call.static(call.inputs[0], axis)
     limit = call.reshape(call.as_type(length, "int64"), sizes)
     positions = ints(range(size)).reshape([-1 if a == axis else 1 for a in range(call.rank)])
