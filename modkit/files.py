@@ -76,7 +76,6 @@ def named_errors(fname: str | os.PathLike[str], what: str) -> Iterator[None]:
     """Turn errors of the operating system into modkit's, which name the file.
 
     Args:
-        fname: the file.
         what: the operation: ``"read"`` or ``"written"``.
 
     Raises:

@@ -72,7 +72,6 @@ def get_logger(
         filename: log file, which has the messages alone; default: standard error, where a prefix
             tells level, time and place.
         filemode: mode of the file; default ``"a"``.
-        level: minimum level.
     """
     logger = logging.getLogger(name)
     if name is None or name in _made:

@@ -209,7 +209,6 @@ def dumps(
         reset: forget the intervals so far.
         format: ``"table"`` or ``"json"``.
         sort_by: ``"total"``, ``"avg"``, ``"min"``, ``"max"`` (milliseconds) or ``"count"``.
-        ascending: smallest first.
 
     Raises:
         ParameterError: an unknown format or order.

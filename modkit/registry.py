@@ -85,7 +85,6 @@ def call_text(made: object, first: Sequence[str] = (), last: Sequence[str] = ())
     """``Class(name=value, ...)``, of the constructor's arguments that an object keeps by name.
 
     Args:
-        made: the object.
         first: attributes before these.
         last: attributes after these.
     """

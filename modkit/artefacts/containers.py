@@ -34,7 +34,6 @@ def open_arrays(path: PathLike, kind: str | None = None) -> Iterator[list[Stored
     of sparse arrays are dense.
 
     Args:
-        path: of the file.
         kind: ``"params"``, ``"npz"`` or ``"safetensors"``; default by the file's ending.
 
     Raises:

@@ -84,7 +84,6 @@ def describe(path: str | os.PathLike[str], *, stats: bool = False) -> Facts:
     """Describe a file: symbol, parameters, optimizer states, records, their index or list.
 
     Args:
-        path: of the file.
         stats: measure the arrays too, where it has some: least, largest, mean.
 
     Returns:

@@ -35,7 +35,6 @@ def mark_variables(
     """Make arrays variables whose gradients go to the given arrays.
 
     Args:
-        variables: one array or several.
         gradients: as many, of the variables' shapes.
         grad_reqs: ``"write"``, ``"add"`` or ``"null"``; for all, or one for each.
 

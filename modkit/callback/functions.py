@@ -65,7 +65,6 @@ def module_checkpoint(
     """An epoch callback that saves a module.
 
     Args:
-        mod: the module.
         prefix: path of the files, without their endings.
         period: save every so many epochs.
         save_optimizer_states: also save ``prefix-<epoch>.states``, to resume training.
@@ -135,7 +134,6 @@ def check_folders(saving: Sequence[Any], others: Sequence[Any], epochs: range) -
         saving: functions of the ends of epochs.
         others: all other callbacks: one of a user's own may make a folder, so that a missing one is
             only a warning.
-        epochs: of the training.
 
     Raises:
         MissingFileError: a folder is missing.

@@ -129,7 +129,6 @@ def _normalize_sequence(
     """Time steps as one symbol or a list, as `modkit.rnn.base.arrange`, and the axis of time.
 
     Args:
-        length: number of steps.
         inputs: one symbol, or a list of one for each step.
         layout: the order of axes of the result.
         merge: whether it is one symbol; ``None`` leaves it as it is.

@@ -129,7 +129,6 @@ def convert_symbol(
     ``tojson`` write the casts with ``remove_amp_cast=False``.
 
     Args:
-        sym: the graph.
         target_dtype: ``"float16"`` or ``"bfloat16"``.
         target_dtype_ops: operators that compute in 16 bits; default `list_lp16_ops`.
         fp32_ops: operators that compute in float32; default `list_fp32_ops`.

@@ -33,7 +33,6 @@ def grad_requests(grad_req: GradReq, names: Sequence[str]) -> dict[str, str]:
     Args:
         grad_req: one of ``"write"``, ``"add"``, ``"null"`` for all; a list in the order of
             ``names``; or a dictionary, in which names that are missing mean ``"null"``.
-        names: the arguments.
 
     Raises:
         ParameterError: an unknown request, or a list of another length.
@@ -70,8 +69,6 @@ def bind(
     """Bind a symbol to arrays that the caller has.
 
     Args:
-        symbol: the graph.
-        ctx: the device.
         args: arrays for all arguments, in order or by name.
         args_grad: arrays for their gradients; those that have none get no gradient.
         grad_req: see `grad_requests`.
@@ -124,8 +121,6 @@ def simple_bind(
     """Bind a symbol to new arrays of zeros, whose shapes follow from those of the inputs.
 
     Args:
-        symbol: the graph.
-        ctx: the device.
         grad_req: see `grad_requests`; ``None`` is ``"null"``.
         type_dict: dtypes by argument name.
         stype_dict: storage types by argument name; default those of ``Variable(stype=...)``.

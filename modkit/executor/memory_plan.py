@@ -31,7 +31,6 @@ def planned_bytes(
     Variables and their gradients are not counted, since they are bound.
 
     Args:
-        graph: the graph.
         shapes: of its variables, by name.
         types: element types of its variables, by name.
         wrt: arguments that have gradients.

@@ -308,8 +308,7 @@ def CreateAugmenter(
         rand_crop: crop at random, not at the centre.
         rand_resize: the crop has a random size, too; needs ``rand_crop``.
         rand_mirror: mirror half of the images.
-        mean: by channel, or ``True`` for that of ImageNet.
-        std: by channel, or ``True`` for that of ImageNet.
+        mean, std: by channel, or ``True`` for that of ImageNet.
         brightness: see `BrightnessJitterAug`.
         contrast: see `ContrastJitterAug`.
         saturation: see `SaturationJitterAug`.

@@ -113,8 +113,6 @@ def _drawn(ratio: Range, area: Range, height: int, width: int, *, inside: bool) 
     Args:
         ratio: limits of width over height.
         area: limits of the region's area over that of the image.
-        height: the image's.
-        width: the image's.
         inside: whether the region is within the image; else the image is within the region.
     """
     aspect, pixels = random.uniform(*ratio), height * width
@@ -311,8 +309,7 @@ def CreateDetAugmenter(
         rand_pad: probability of `DetRandomPadAug`.
         rand_gray: see `RandomGrayAug`.
         rand_mirror: mirror half of the images.
-        mean: by channel, or ``True`` for that of ImageNet.
-        std: by channel, or ``True`` for that of ImageNet.
+        mean, std: by channel, or ``True`` for that of ImageNet.
         brightness: see `BrightnessJitterAug`.
         contrast: see `ContrastJitterAug`.
         saturation: see `SaturationJitterAug`.

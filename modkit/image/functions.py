@@ -100,8 +100,6 @@ def imresize(src: NDArray, w: int, h: int, interp: int = 1, out: NDArray | None 
 
     Args:
         src: (H, W, C).
-        w: the width.
-        h: the height.
         interp: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos over 8 pixels, as in OpenCV.
         out: the array to write; default a new one.
 
@@ -196,8 +194,6 @@ def fixed_crop(
         src: (H, W, C).
         x0: left edge.
         y0: upper edge.
-        w: width.
-        h: height.
         size: (width, height) of the result.
         interp: see `resize_short`.
 

@@ -37,7 +37,6 @@ def by_row(
     """A primitive's function of rows of values, a row for each key; ``None`` where there is none.
 
     Args:
-        name: the primitive.
         run: its function of single values.
         shape: the shape of its result.
         operands: those of the operands that depend on the key.

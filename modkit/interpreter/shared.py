@@ -27,7 +27,6 @@ def shared(fn: Function, make_key: Callable[[], Hashable], arrays: Sequence[Any]
         fn: the function, which reads no other value of a trace.
         make_key: makes what is equal for equal functions; called in traces for NumPy. Functions
             whose key is not hashable are not shared.
-        arrays: its arguments.
     """
     trace = own_trace()
     if trace is None:

@@ -190,8 +190,7 @@ def hsl_shifted(image: np.ndarray, hue: float, saturation: float, lightness: flo
         image: (H, W, 3), from 0 to 255.
         hue: to be added, in units of two degrees, as in OpenCV; sums are clipped to
             0 to 360 degrees.
-        saturation: to be added, of 255.
-        lightness: to be added, of 255.
+        saturation, lightness: to be added, of 255.
     """
     rgb = image.astype(np.float32) / 255
     high, low = rgb.max(2), rgb.min(2)

@@ -70,7 +70,6 @@ class Preprocessing:
         """An image of a batch: cropped, mirrored, and scaled.
 
         Args:
-            image: the image.
             draws: random numbers below 1: position of the crop, and mirroring.
             seed: of the other random changes; ``None`` without any.
 

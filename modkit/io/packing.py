@@ -101,7 +101,6 @@ def pack_img(header: Any, img: np.ndarray, quality: int = 95, img_fmt: str = ".j
     """A record of a header and an encoded image.
 
     Args:
-        header: of the record.
         img: (H, W), or (H, W, C) with channels in the order blue, green, red (alpha).
         quality: of a JPEG, 1 to 100; of a PNG, how hard to compress, 1 to 9.
         img_fmt: ``".jpg"`` or ``".png"``.
@@ -134,7 +133,6 @@ def unpack_img(s: bytes, iscolor: int = -1) -> tuple[IRHeader, np.ndarray]:
     """Header and decoded image of a record.
 
     Args:
-        s: the record.
         iscolor: 1 for three channels, 0 for grey, -1 for what the image has.
 
     Returns:

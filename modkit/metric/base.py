@@ -246,8 +246,7 @@ def check_label_shapes(
     """``labels`` and ``preds``, whose numbers have to agree.
 
     Args:
-        labels: a list of arrays, or one array.
-        preds: a list of arrays, or one array.
+        labels, preds: a list of arrays, or one array.
         wrap: return single arrays as lists of one.
         shape: compare the shapes of two arrays instead of their lengths.
 

@@ -127,7 +127,6 @@ class BaseModule:
         """Prepare for the next batch; only a bucketing module does something.
 
         Args:
-            data_batch: the batch.
             sparse_row_id_fn: ``sparse_row_id_fn(batch)`` returns the numbers of the rows that the
                 batch reads, by name of the row-sparse parameter. The names are checked.
 
@@ -164,7 +163,6 @@ class BaseModule:
             num_batch: how many batches, and one more is read; default all.
             batch_end_callback: called with a BatchEndParam after each batch.
             score_end_callback: called with one after the last.
-            reset: whether to reset the iterator first.
             epoch: the epoch number passed to callbacks.
             sparse_row_id_fn: see `prepare`.
 
@@ -235,7 +233,6 @@ class BaseModule:
                 arrays, a data frame, or an iterable of batches, in batches of the bound size.
             num_batch: how many batches, and one more is read; default all.
             merge_batches: join the batches' outputs along the first axis.
-            reset: whether to reset the iterator first.
             always_output_list: a list also where there is one output.
             sparse_row_id_fn: see `prepare`.
 
@@ -324,15 +321,10 @@ class BaseModule:
                 predictions, or a list of them.
             epoch_end_callback: called with ``(epoch, symbol, arg_params, aux_params)``.
             batch_end_callback: called with a BatchEndParam.
-            kvstore: see ``init_optimizer``.
-            optimizer: see ``init_optimizer``.
-            optimizer_params: see ``init_optimizer``.
+            kvstore, optimizer, optimizer_params: see ``init_optimizer``.
             eval_end_callback: called with a BatchEndParam after each scoring.
             eval_batch_end_callback: called with one after each batch of it.
-            initializer: see ``init_params``.
-            arg_params: see ``init_params``.
-            aux_params: see ``init_params``.
-            allow_missing: see ``init_params``.
+            initializer, arg_params, aux_params, allow_missing: see ``init_params``.
             force_rebind: bind anew also if bound.
             force_init: initialise anew also if initialised.
             begin_epoch: number of the first epoch; more than 0 when training is resumed.
@@ -748,8 +740,7 @@ class BaseModule:
         """Set parameters and auxiliary states.
 
         Args:
-            arg_params: values by name.
-            aux_params: values by name.
+            arg_params, aux_params: values by name.
             allow_missing: those that are not given keep their value, in a Module or
                 BucketingModule; in others ``init_params`` decides.
             force_init: also if initialised already.

@@ -29,7 +29,6 @@ def as_batch(given: Any, labelled: bool) -> DataBatch:
     """Convert to a DataBatch: from one, a list of them, or an object with a list ``data``.
 
     Args:
-        given: the batch.
         labelled: whether its labels are read, so that they have to be arrays.
 
     Raises:

@@ -37,7 +37,6 @@ def _load_general(
     """Copy arrays to targets: each an array, or a list of (slice of the batch, array).
 
     Args:
-        data: the arrays.
         targets: a target for each of them.
         major_axis: the batch axis of each, -1 for none; default the first.
     """

@@ -282,7 +282,6 @@ class FeedForward:
             X: the samples.
             num_batch: how many batches, and no other is read; default all.
             return_data: also return data and labels.
-            reset: whether to reset the iterator first.
 
         Returns:
             An array, or a list of them where the net has several outputs; with ``return_data``

@@ -286,7 +286,6 @@ def warn_of_extra(extra: Sequence[str], auxs: Collection[str] = (), known: Any =
     """Warn of names that the network lacks, which MXNet passes over in silence.
 
     Args:
-        extra: the names.
         auxs: names of auxiliary states: one in ``extra`` is given as a parameter.
         known: names of all values: others in ``extra`` are given as auxiliary states.
     """

@@ -50,7 +50,6 @@ class SequentialModule(BaseModule):
         """Add a module at the end; returns this one, so that calls chain.
 
         Args:
-            module: the module.
             **kwargs: ``take_labels=True`` hands it the batch's labels; ``auto_wiring=True``
                 renames the outputs before it to its data names.
 

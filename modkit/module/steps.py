@@ -215,7 +215,6 @@ def _inputs_of(group: Any, batches: Sequence[Any], count: int) -> list[dict[str,
 
     Args:
         group: the bound graph.
-        batches: the batches.
         count: number of data arrays of each that the module reads.
 
     Returns:

@@ -135,7 +135,6 @@ def _of_several(name: str, doc: str, defaults: Mapping[str, Any]) -> Callable[..
 
     Args:
         name: of the function; that of the operator has a ``_`` before it.
-        doc: its docstring.
         defaults: the parameters after the lists, in MXNet's order; one is the number of weights,
             0 for as many as there are.
     """

@@ -94,8 +94,7 @@ def cond(pred: Any, then_func: Callable[[], Any], else_func: Callable[[], Any]) 
 
     Args:
         pred: an array of one element, or a number; 0 chooses the second.
-        then_func: without arguments.
-        else_func: without arguments.
+        then_func, else_func: without arguments.
 
     Raises:
         ValueError: the condition has several elements.

@@ -527,8 +527,6 @@ class NDArray(AbsentOperators, Methods):
         """Write to a part of an array on the host; ``False`` where it is not there.
 
         Args:
-            key: the part.
-            value: its new elements.
             copied: elsewhere write to a copy, as XLA would compile a scatter for each size.
         """
         if isinstance(value, NDArray):
@@ -1258,7 +1256,6 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
     """A new array from a list, NumPy array, ``jax.Array`` or NDArray.
 
     Args:
-        source_array: what to copy.
         ctx: device; default the current one.
         dtype: default that of an NDArray or ``jax.Array``, else float32.
     """

@@ -76,9 +76,7 @@ def split_v2(
     """Split along ``axis`` into equal parts, or at the given indices.
 
     Args:
-        ary: the array to split.
         indices_or_sections: the number of parts, or a tuple of indices.
-        axis: the axis.
         squeeze_axis: remove that axis from the parts.
 
     Returns:

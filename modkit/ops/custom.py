@@ -92,7 +92,6 @@ class Bridge(Protocol):
             replica: number of the replica, each of which has its own instance.
             wanted: for each argument, whether its gradient is used.
             heads: gradients of the outputs.
-            data: the arguments.
             outputs: what `forward` gave.
             aux: the auxiliary states after `forward`.
         """

@@ -91,7 +91,6 @@ def outputs(
     Args:
         fn: the operator, a function of its inputs.
         inputs: arrays; a `Whole` where a gradient passes.
-        name: of the operator.
     """
     made = list(fn(list(map(untwinned, inputs))))
     if name in CASTS:

@@ -40,7 +40,6 @@ def parse_value(value: Any, kind: Any, *, where: str) -> Any:
 
     Args:
         value: ``3``, ``"3"``, ``(3, 3)``, ``"(3, 3)"``, ``"None"``, ``"True"``, ...
-        kind: the annotation.
         where: operator and parameter, for the error.
 
     Raises:

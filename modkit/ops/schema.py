@@ -161,8 +161,6 @@ def with_schema(
 
     Args:
         fn: takes everything by keyword; tensors by position, if they are ``*data``.
-        name: its name.
-        doc: its documentation.
         tensors: names of the tensor inputs; ``None`` for ``*data``.
         attrs: annotation and default of each parameter.
         takes_key: whether it takes a random key.

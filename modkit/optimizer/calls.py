@@ -23,8 +23,6 @@ class Indices(tuple[Any, ...]):
 
         Args:
             indices: what the updater calls the parameters.
-            weights: the parameters.
-            optimizer: the optimizer.
             by_key: a store updates them, each by its key.
         """
         made = cls(indices)

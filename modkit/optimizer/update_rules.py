@@ -245,7 +245,6 @@ class TreeRule:
             state: optimizer states.
             params: values, or their parts.
             hyper: see `RuleOptimizer.hyper`.
-            key: a random key.
             sizes: sizes of arrays whose flat parts may be padded; see `UpdateRule.of_size`.
 
         Shapes:

@@ -223,7 +223,6 @@ class BaseRNNCell(ChecksArguments):
         """The graph of ``length`` steps.
 
         Args:
-            length: number of steps.
             inputs: one symbol of all steps, or a list with one symbol for each step.
             begin_state: the initial states; default: `begin_state`.
             layout: layout of a symbol of all steps: ``"NTC"`` or ``"TNC"``.

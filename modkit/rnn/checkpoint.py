@@ -53,8 +53,6 @@ def save_rnn_checkpoint(
     Args:
         cells: the cell or cells of the network.
         prefix: path of the files without suffixes.
-        epoch: number of the epoch.
-        symbol: the network.
         arg_params: arguments by name.
         aux_params: auxiliary states by name.
     """

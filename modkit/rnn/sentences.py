@@ -29,7 +29,6 @@ def encode_sentences(
     ([[0, 1], [2, 0]], {'\n': -1, 'to': 0, 'be': 1, 'not': 2})
 
     Args:
-        sentences: lists of words.
         vocab: integer of each word; ``None`` to build a vocabulary from the sentences.
         invalid_label: a reserved integer that no word is assigned.
         invalid_key: key of ``invalid_label`` in the vocabulary.

@@ -65,7 +65,6 @@ class Shards:
             state: this replica's parts of the optimizer states.
             params: whole parameters.
             hyper: see the rule.
-            key: a random key.
 
         Returns:
             The whole new parameters, and this replica's parts of the new states.

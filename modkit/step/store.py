@@ -280,7 +280,6 @@ class Store:
         """Move optimizer states into the store: their handles become slots.
 
         Args:
-            names: parameters.
             states: their states, trees of NDArrays.
             shards: the division of the states; ``None``: each device has them whole.
         """

@@ -26,7 +26,6 @@ def make_node(
     Inputs that are missing become variables, named after the node: ``fc1_weight``.
 
     Args:
-        op: the operator.
         called: the name it was called by, which automatic names come from.
         args: symbols, then parameters.
         kwargs: symbols and parameters by name; ``name``; ``attr``; and attributes ``__x__=``, which

@@ -95,7 +95,6 @@ class _BodyScope(AttrScope):
         Outputs that the body did not compute become copies of their variables.
 
         Args:
-            symbols: the outputs.
             where: the function that returned them, for the error.
             copied: numbers of outputs that become copies whatever they are.
 

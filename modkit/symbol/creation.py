@@ -51,7 +51,6 @@ def arange(
         step: from one to the next.
         repeat: how often each comes.
         infer_range: let the rest of the graph decide how many.
-        name: of the node.
         dtype: element type; default float32.
     """
     return _make(
@@ -161,7 +160,6 @@ def split_v2(
     """Cut along ``axis`` into parts, or at the given indices.
 
     Args:
-        ary: what to cut.
         indices_or_sections: the number of parts, or a tuple of indices. The first parts are longer
             by 1 where the size is not a multiple of their number.
         axis: along which axis.

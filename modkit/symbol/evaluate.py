@@ -111,7 +111,6 @@ class Evaluation(NamedTuple):
         """Run some nodes: the results that others read, and the variables that changed.
 
         Args:
-            part: the nodes.
             items: the same in running order, perhaps in loops.
             entering: the results of others that they read.
         """

@@ -40,7 +40,6 @@ class Fluent(Arithmetic, Methods):
         """The values cast to another type.
 
         Args:
-            dtype: the element type.
             **kwargs: the node's ``name`` and attributes.
         """
         return self._call("Cast", "cast", self, dtype=dtype, **kwargs)

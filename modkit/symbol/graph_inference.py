@@ -57,7 +57,6 @@ def infer_shapes(
     """Shapes of all nodes from those of some variables.
 
     Args:
-        graph: the graph.
         known: by variable name. A completely known shape overrides the variable's ``__shape__``;
             an incomplete one is ignored where the variable declares a shape.
         heads: what is known of the outputs.
@@ -86,7 +85,6 @@ def infer_dtypes(graph: Graph, known: Mapping[str, str]) -> Solution[str | None]
     """Names of the element types of all nodes from those of some variables.
 
     Args:
-        graph: the graph.
         known: by variable name; they override the variables' own ``__dtype__``.
 
     Raises:

@@ -258,7 +258,6 @@ class Lowered:
             values: every argument and auxiliary state by name; others are ignored.
             key: a JAX random key; may be ``None`` if no operator draws. A node's numbers depend
                 on the node's name, not on its index.
-            train: training mode.
             watcher: sees every node's inputs, which it may replace, and outputs.
             channels_last: compute on images with channels last where operators can, as is fast
                 on CPUs; results keep their layout, and there must be no watcher.
@@ -456,7 +455,6 @@ def lower(symbol: Symbol, compute_dtype: str | None = None) -> Lowered:
     whose programs are compiled once, is lent again, with new state, after the object has gone.
 
     Args:
-        symbol: the graph.
         compute_dtype: a 16-bit type to compute products in; see `modkit.symbol.precision`.
 
     Raises:

@@ -22,7 +22,6 @@ def storage_of_nodes(graph: Graph, given: Mapping[str, str]) -> dict[int, Sequen
     """Storage types of the outputs of each node, by ``id(node)``; further outputs are dense.
 
     Args:
-        graph: the graph.
         given: storage types of variables, by name; those of others are unknown.
     """
     found: dict[int, Sequence[str]] = {}
@@ -52,7 +51,6 @@ def storage_of_gradients(graph: Graph, given: Mapping[str, str]) -> dict[str, st
     That of an output is stored as the output is; of several uses row-sparse ones stay so.
 
     Args:
-        graph: the graph.
         given: storage types of variables, by name; others are dense.
     """
     found = storage_of_nodes(graph, {n.name: given.get(n.name, DENSE) for n in graph.inputs})

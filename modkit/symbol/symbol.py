@@ -329,8 +329,7 @@ class Symbol(Fluent):
         """`infer_shape`, with ``()`` and 0 for what is not decided.
 
         Args:
-            *args: see `infer_shape`.
-            **kwargs: see `infer_shape`.
+            *args, **kwargs: see `infer_shape`.
         """
         return infer_shape(self.graph, args, kwargs, partial=True)
 
@@ -354,8 +353,7 @@ class Symbol(Fluent):
         """`infer_type`, with ``None`` for what is not decided.
 
         Args:
-            *args: see `infer_type`.
-            **kwargs: see `infer_type`.
+            *args, **kwargs: see `infer_type`.
         """
         return infer_type(self.graph, args, kwargs, partial=True)
 
@@ -477,8 +475,7 @@ class Symbol(Fluent):
 
         Args:
             backend: a name that MXNet knows.
-            *_: not read.
-            **__: not read.
+            *_, **__: not read.
 
         Raises:
             ParameterError: the backend is not a text.
@@ -508,7 +505,6 @@ def invoke(
     and attributes of the form ``__x__``.
 
     Args:
-        op: the operator.
         args: symbols, then parameters.
         kwargs: symbols and parameters by name.
         called: the name it was called by, from which an automatic name is made.

@@ -123,7 +123,6 @@ def check_outputs(user: str, entries: Iterable[Entry]) -> None:
 
     Args:
         user: who uses them, for the message.
-        entries: the outputs.
 
     Raises:
         FileFormatError: naming the first.

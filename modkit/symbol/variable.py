@@ -28,12 +28,10 @@ def Variable(
     """A named input of a graph: data, a label, a parameter.
 
     Args:
-        name: its name.
         attr: attributes, strings.
         shape: its shape, 0 where a size is unknown.
         lr_mult: factor of the learning rate.
         wd_mult: factor of the weight decay.
-        dtype: element type.
         init: an initializer, or the text of one.
         stype: storage type. A module keeps batches of a ``"csr"`` variable sparse; gradients of
             weights that are read by rows are row-sparse.

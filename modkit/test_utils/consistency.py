@@ -49,7 +49,6 @@ def check_consistency(
         aux_params: values of auxiliary states; default 0.
         rtol: relative tolerance; default: by the less precise dtype.
         atol: absolute tolerance; default: by the less precise dtype.
-        raise_on_err: raise for differences.
         ground_truth: expected values; default: those of the most precise run.
         equal_nan: whether a NaN equals a NaN.
         use_uniform: uniform instead of normal random arguments.
@@ -149,9 +148,7 @@ def check_speed(
     """Mean seconds of a pass over ``N`` passes, after one that compiles.
 
     Args:
-        sym: the symbol.
         location: values of the arguments; default: random, with the shapes in ``kwargs``.
-        ctx: device.
         N: number of passes.
         grad_req: as in ``simple_bind``; default ``"write"``.
         typ: ``"whole"`` for forward and backward, ``"forward"``.
@@ -201,16 +198,9 @@ def compare_optimizer(
     """Raise an AssertionError unless two optimizers compute the same update.
 
     Args:
-        opt1: the first optimizer.
-        opt2: the second optimizer.
         shape: shape of the weight; a list of shapes for several weights.
-        dtype: element type.
         w_stype: storage type of the weight; only ``"default"``.
         g_stype: storage type of the gradient; only ``"default"``.
-        rtol: relative tolerance.
-        atol: absolute tolerance.
-        compare_states: also compare the states.
-        ntensors: number of weights.
     """
     shapes = shape if isinstance(shape, list) else [shape] * ntensors
     weights = [rand_ndarray(s, w_stype, dtype=dtype) for s in shapes]

@@ -90,7 +90,6 @@ def get_mnist_iterator(
     """Iterators over MNIST for training and for validation.
 
     Args:
-        batch_size: images in a batch.
         input_shape: (784,) for flat images, (1, 28, 28) otherwise.
         num_parts: number of workers that share the training data.
         part_index: index of this worker.
@@ -178,11 +177,9 @@ def download(
     """Download one file.
 
     Args:
-        url: http or https address.
         fname: name of the file; default: the last part of ``url``.
         dirname: directory, created if missing; default: that of ``fname``.
         overwrite: download even if the file exists.
-        retries: number of attempts.
 
     Returns:
         The path of the file.

@@ -57,7 +57,6 @@ def chi_square_check(
         generator: ``generator(n)`` draws n samples.
         buckets: intervals ``(low, high)``, or single values.
         probs: probability of each bucket; their sum is 1.
-        nsamples: number of samples.
 
     Returns:
         The p-value, and the observed and expected counts of the buckets.
@@ -98,8 +97,7 @@ def verify_generator(
 
     Args:
         generator: ``generator(n)`` draws n samples.
-        buckets: as in `chi_square_check`.
-        probs: as in `chi_square_check`.
+        buckets, probs: as in `chi_square_check`.
         nsamples: number of samples of a repetition.
         nrepeat: number of repetitions.
         success_rate: fraction of the repetitions that must pass.

@@ -42,7 +42,6 @@ def rand_sparse_ndarray(
         rsp_indices: the stored rows, for ``"row_sparse"``.
         modifier_func: applied to every stored element of ``"row_sparse"``.
         shuffle_csr_indices: shuffle the columns of each row.
-        ctx: device.
 
     Returns:
         The array; and ``(indptr, indices, data)`` as NDArrays for ``"csr"``, ``(data, indices)``

@@ -97,8 +97,6 @@ def numeric_grad(
     Differences are taken for each output element, and summed in float64.
 
     Args:
-        executor: the bound symbol.
-        location: values of the arguments.
         aux_states: values of the auxiliary states, restored before each pass.
         eps: the step.
         use_forward_train: training mode.
@@ -171,16 +169,11 @@ def check_numeric_gradient(
     Args:
         sym: a symbol of one output.
         location: values of the arguments, in their order or by name.
-        aux_states: values of the auxiliary states.
         numeric_eps: step of the differences; default by element type.
-        rtol: relative tolerance.
-        atol: absolute tolerance.
         grad_nodes: names of the arguments to check, or a dictionary of them and ``"write"``,
             ``"add"`` or ``"null"``; default all.
         use_forward_train: training mode for the differences.
-        ctx: device.
         grad_stype_dict: storage types of gradients, which do not change what is checked.
-        dtype: element type.
 
     Raises:
         AssertionError: a gradient is wrong; lists the elements with the largest errors.
@@ -264,13 +257,10 @@ def check_symbolic_forward(
     """Raise an AssertionError unless the outputs are as expected.
 
     Args:
-        sym: the symbol.
         location: values of the arguments, in their order or by name.
         expected: the outputs, in their order or by name.
         rtol: relative tolerance; default by element type.
         atol: absolute tolerance; default by element type.
-        aux_states: values of the auxiliary states.
-        ctx: device.
         equal_nan: whether a NaN equals a NaN.
         dtype: element type of the arguments.
 
@@ -306,15 +296,12 @@ def check_symbolic_backward(
     """Raise an AssertionError unless the gradients are as expected.
 
     Args:
-        sym: the symbol.
         location: values of the arguments, in their order or by name.
         out_grads: cotangents of the outputs, in their order or by name; ``None`` for losses.
         expected: the gradients, in the order of the arguments or, for some, by name.
         rtol: relative tolerance; default by element type.
         atol: absolute tolerance; default by element type.
-        aux_states: values of the auxiliary states.
         grad_req: ``"write"``, ``"add"`` or ``"null"``; or a list or a dictionary of them.
-        ctx: device.
         grad_stypes: storage types of the returned gradients by name.
         equal_nan: whether a NaN equals a NaN.
         dtype: element type of the arguments.

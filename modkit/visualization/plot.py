@@ -41,7 +41,6 @@ def plot_network(
     """A network as a ``graphviz.Digraph``, which notebooks display and ``render()`` saves.
 
     Args:
-        symbol: the network.
         title: name of the drawing and of its file.
         save_format: file format: ``"pdf"``, ``"png"``, ...
         shape: shapes of the data by name, batch included; labels edges with shapes.

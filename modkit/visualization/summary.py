@@ -29,7 +29,6 @@ def print_summary(
     ``symbol.infer_shape(...)``.
 
     Args:
-        symbol: the network.
         shape: shapes of the data by name, batch included; ``None`` leaves the column empty.
         line_length: width of the table.
         positions: ends of the columns, as fractions of the width or in characters.

@@ -69,7 +69,6 @@ def imresize(arr: Any, size: Any, interp: str = "bilinear", mode: str | None = N
     """``np.array(PIL.Image.fromarray(arr).resize(...))``.
 
     Args:
-        arr: the picture.
         size: percent (an integer), a factor (a float), or (height, width).
         interp: nearest, lanczos, bilinear, bicubic or cubic.
         mode: mode of the picture.

@@ -335,7 +335,6 @@ def quantize_model(
     Names and attributes are those of MXNet 1.9.1, so that either loads the other's files.
 
     Args:
-        sym: the network.
         arg_params: its parameters.
         aux_params: its auxiliary states.
         data_names: its inputs.

@@ -28,8 +28,6 @@ def allclose(
     Args:
         a: any shape.
         b: of the same shape and type.
-        rtol: relative tolerance.
-        atol: absolute tolerance.
         equal_nan: whether two NaNs are close.
 
     Shapes:

@@ -29,7 +29,6 @@ def cast_storage(data: Any, *, stype: Literal["default", "csr", "row_sparse"] = 
     """The same values in another storage type.
 
     Args:
-        data: an array.
         stype: ``"default"``, ``"csr"`` or ``"row_sparse"``.
 
     Raises:

@@ -142,7 +142,6 @@ def stack(*args: jax.Array, axis: int = 0) -> jax.Array:
     """Arrays side by side along a new axis.
 
     Args:
-        args: the arrays.
         axis: the place of the new axis in the result.
 
     Shapes:

@@ -44,7 +44,6 @@ def cumsum(
     """Running sums along an axis.
 
     Args:
-        a: the numbers.
         axis: the axis; default: of the array as one row.
         dtype: type of the sums; default that of ``a``, int64 for bool.
 

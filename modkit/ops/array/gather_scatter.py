@@ -45,7 +45,6 @@ def gather_nd(data: jax.Array, indices: jax.Array) -> jax.Array:
     """Elements of ``data`` at coordinates: ``data[indices[0, i], ..., indices[M - 1, i]]``.
 
     Args:
-        data: the array.
         indices: coordinates along the first M axes; from the end where negative.
 
     Shapes:
@@ -90,7 +89,6 @@ def scatter_nd(data: jax.Array, indices: jax.Array, *, shape: Shape) -> jax.Arra
     """An array of zeros with elements put at coordinates; the inverse of ``gather_nd``.
 
     Args:
-        data: the elements.
         indices: coordinates along the first M axes.
         shape: the sizes of the result.
 

@@ -173,7 +173,6 @@ def histogram(
     """The number of elements in each bin. Only the last bin includes its upper edge.
 
     Args:
-        data: the numbers.
         bins: the edges, where there is no ``bin_cnt``. Among edges that do not rise a bin ends at
             the first one above the element.
         bin_cnt: how many bins of one width.

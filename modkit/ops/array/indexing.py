@@ -77,9 +77,7 @@ def take(
     """Slices of ``a`` along an axis, in the order of ``indices``.
 
     Args:
-        a: the array.
         indices: which slices; fractions are cut off.
-        axis: the axis.
         mode: an index outside is taken for the nearest (``clip``), counted round (``wrap``), or
             an error (``raise``).
 
@@ -179,9 +177,7 @@ def pick(
     """One element along an axis, for each place on the other axes.
 
     Args:
-        data: the array.
         index: which element; fractions are cut off.
-        axis: the axis.
         keepdims: keep the axis, 1 long.
         mode: an index outside is taken for the nearest (``clip``) or counted round (``wrap``).
 
@@ -264,7 +260,6 @@ def one_hot(
         depth: how long a row is.
         on_value: the value at the place.
         off_value: all the others.
-        dtype: type of the result.
 
     Shapes:
         indices: any.

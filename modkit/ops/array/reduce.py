@@ -261,7 +261,6 @@ def all_finite(data: Any, *, init_output: bool = True) -> Any:
     """1 if no element is infinite or NaN, else 0.
 
     Args:
-        data: the array.
         init_output: ``False`` multiplies the answer by that in ``out``, which only calls on
             arrays have.
 
@@ -282,7 +281,6 @@ def multi_all_finite(*data: Any, init_output: bool = True) -> Any:
     """1 if no element of any array is infinite or NaN, else 0.
 
     Args:
-        data: the arrays.
         init_output: ``False`` multiplies the answer by that in ``out``, which only calls on
             arrays have.
 

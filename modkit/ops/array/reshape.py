@@ -145,7 +145,6 @@ def reshape(
     """The same elements under another shape.
 
     Args:
-        data: any array.
         shape: sizes, or codes: 0 keeps this size, -1 is found from the others, -2 keeps all
             that are left, -3 multiplies two, ``-4, a, b`` splits one.
         reverse: read the codes from the right.

@@ -70,7 +70,6 @@ def slice_(data: jax.Array, *, begin: Bounds, end: Bounds, step: Bounds | None =
     """``data[begin[0]:end[0]:step[0], begin[1]:end[1]:step[1], ...]``.
 
     Args:
-        data: the array.
         begin: where the part begins on each axis; from the end where negative.
         end: where it ends, exclusive.
         step: every how many; backwards where negative.
@@ -119,8 +118,6 @@ def slice_axis(data: jax.Array, *, axis: int, begin: int, end: int | None = None
     """A part of one axis.
 
     Args:
-        data: the array.
-        axis: the axis.
         begin: where the part begins; from the end where negative.
         end: where it ends, exclusive; ``None`` is the end of the axis.
 
@@ -141,7 +138,6 @@ def slice_like(data: jax.Array, shape_like: jax.Array, *, axes: Axes | None = ()
     """The beginning of ``data``, as long as ``shape_like`` along some axes.
 
     Args:
-        data: the array.
         shape_like: its sizes are used, not its elements.
         axes: which axes are cut; default all, with ``None`` none. They are counted from the end of
             ``data``.

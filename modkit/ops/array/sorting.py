@@ -132,7 +132,6 @@ def topk(
     """The ``k`` largest elements along ``axis``, largest first; all of them if ``k`` is below 1.
 
     Args:
-        data: the array.
         axis: where to look; ``None`` is the flat array.
         k: how many.
         ret_typ: the values, their ``indices``, ``both``, or a ``mask`` of the shape of ``data``

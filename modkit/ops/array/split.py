@@ -71,9 +71,6 @@ def slice_channel(
     """Cut an array into equal parts along an axis.
 
     Args:
-        data: the array.
-        num_outputs: how many parts.
-        axis: the axis.
         squeeze_axis: leave the axis out of the parts; each must then be 1 long.
 
     Shapes:
@@ -190,9 +187,7 @@ def split_v2(
     """Cut an array along an axis: at given places, or into sections.
 
     Args:
-        data: the array.
         indices: where each part begins; the first is 0. Used where ``sections`` is not above 0.
-        axis: the axis.
         squeeze_axis: leave the axis out of the parts; each must then be 1 long.
         sections: how many parts, as equal as the size allows: the first ones are longer by 1.
 

@@ -34,8 +34,6 @@ def repeat(data: jax.Array, *, repeats: int, axis: int | None = None) -> jax.Arr
     """Each element ``repeats`` times in a row.
 
     Args:
-        data: any array.
-        repeats: how often.
         axis: along which axis; default: of the array as one row.
 
     Shapes:
@@ -70,7 +68,6 @@ def pad(
     """A border around the array.
 
     Args:
-        data: the input.
         mode: what is in the border: ``constant_value``, the nearest element, or the array
             mirrored at its edge.
         pad_width: before and after each axis: ``(before_0, after_0, before_1, ...)``.

@@ -47,7 +47,6 @@ def transpose(data: jax.Array, *, axes: Axes = ()) -> jax.Array:
     """The axes in another order; reversed by default.
 
     Args:
-        data: any array.
         axes: ``axes[i]`` is the axis that becomes the i-th.
 
     Shapes:
@@ -101,7 +100,6 @@ def expand_dims(data: jax.Array, *, axis: int) -> jax.Array:
     """Put in a new axis of size 1.
 
     Args:
-        data: any array.
         axis: its place in the result; from the end where negative.
 
     Shapes:

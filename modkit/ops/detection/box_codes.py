@@ -31,8 +31,7 @@ def box_encode(
     Args:
         samples: above 0.5 for an anchor that has a target.
         matches: index of the reference box of each anchor.
-        anchors: corners.
-        refs: corners.
+        anchors, refs: corners.
         means: of the targets (x, y, width, height).
         stds: of the targets.
 

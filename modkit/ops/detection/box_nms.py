@@ -32,8 +32,7 @@ def box_iou(lhs: jax.Array, rhs: jax.Array, *, format: _Format = "corner") -> ja
     """Intersection over union of every box of ``lhs`` with every box of ``rhs``. No gradient.
 
     Args:
-        lhs: boxes.
-        rhs: boxes.
+        lhs, rhs: boxes.
         format: ``"corner"`` is (left, top, right, bottom), ``"center"`` (x, y, width, height).
 
     Shapes:

@@ -168,7 +168,7 @@ def _convolve(
     when={"bias": lambda attrs: not attrs["no_bias"]},
     hint="deformableconvolution",
 )
-def deformable_convolution(  # noqa: D417 - the settings
+def deformable_convolution(
     data: jax.Array,
     offset: jax.Array,
     weight: jax.Array,
@@ -214,7 +214,7 @@ def deformable_convolution(  # noqa: D417 - the settings
     when={"bias": lambda attrs: not attrs["no_bias"]},
     hint="modulateddeformableconvolution",
 )
-def modulated_deformable_convolution(  # noqa: D417 - the settings
+def modulated_deformable_convolution(
     data: jax.Array,
     offset: jax.Array,
     mask: jax.Array,

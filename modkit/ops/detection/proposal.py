@@ -150,7 +150,7 @@ _schema = functools.partial(
 
 
 @_schema("_contrib_MultiProposal", hint="multiproposal")
-def multi_proposal(  # noqa: D417 - the settings
+def multi_proposal(
     cls_prob: jax.Array, bbox_pred: jax.Array, im_info: jax.Array, **given: Any
 ) -> tuple[jax.Array, jax.Array]:
     """Region proposals (Ren et al., 2015) of each image of a batch. No gradient.

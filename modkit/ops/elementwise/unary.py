@@ -286,7 +286,6 @@ def clip(data: jax.Array, *, a_min: Traced, a_max: Traced) -> jax.Array:
     The gradient passes where the value stays, also at the bounds themselves.
 
     Args:
-        data: any array.
         a_min: the lower bound; of whole numbers its whole part.
         a_max: the upper bound; it wins where the two are in the wrong order.
 

@@ -135,10 +135,8 @@ def random_color_jitter(
         data: an image.
         brightness: the factor is drawn from ``1 - brightness`` to ``1 + brightness``; 0 or less
             leaves it out.
-        contrast: likewise.
-        saturation: likewise.
+        contrast, saturation: likewise.
         hue: likewise, in full turns about 0.
-        key: a JAX key.
 
     Shapes:
         data: (H, W, C), C being 1 or 3.
@@ -206,7 +204,6 @@ def random_lighting(data: jax.Array, *, alpha_std: float = 0.05, key: Any) -> ja
     Args:
         data: an image with values from 0 to 255.
         alpha_std: standard deviation of the amounts.
-        key: a JAX key.
 
     Shapes:
         data: (H, W, C), C being 1 or 3.

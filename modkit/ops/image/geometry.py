@@ -24,7 +24,6 @@ def check_image(
 
     Args:
         data: what came.
-        operator: the operator's name.
         batch: images (N, H, W, C) will do too.
         any_channels: so will any number of channels.
 

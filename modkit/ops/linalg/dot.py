@@ -68,8 +68,6 @@ def dot(
     """Sum of products over the last axis of ``lhs`` and the first of ``rhs``.
 
     Args:
-        lhs: the left factor.
-        rhs: the right factor.
         transpose_a: sum over the first axis of ``lhs`` instead.
         transpose_b: sum over the last axis of ``rhs`` instead.
         forward_stype: storage type of the result of a call on arrays; graphs compute dense ones.
@@ -126,8 +124,6 @@ def batch_dot(
     """Matrix products, one for each index of the leading axes.
 
     Args:
-        lhs: the left matrices.
-        rhs: the right matrices.
         transpose_a: transpose the left ones first.
         transpose_b: transpose the right ones first.
         forward_stype: the result is dense whatever it says.

@@ -104,8 +104,6 @@ def gemm2(
     """Matrix product, ``alpha op(A) op(B)``.
 
     Args:
-        A: the left matrices.
-        B: the right matrices.
         transpose_a: transpose the left ones first.
         transpose_b: transpose the right ones first.
         alpha: a factor.
@@ -133,7 +131,7 @@ def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
 
 
 @linalg("gemm", partial=_partial)
-def gemm(  # noqa: D417 - those of gemm2
+def gemm(
     A: jax.Array,
     B: jax.Array,
     C: jax.Array,

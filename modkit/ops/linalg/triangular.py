@@ -52,7 +52,6 @@ def trmm(
     Args:
         A: the triangular matrices; the other triangle is not read.
         B: the other matrices.
-        transpose: transpose ``A`` first.
         rightside: ``A`` is the right factor.
         lower: ``A`` is lower triangular, else upper.
         alpha: a factor.
@@ -69,7 +68,7 @@ def trmm(
 
 
 @linalg("trsm", partial=_second_partial)
-def trsm(  # noqa: D417 - those of trmm
+def trsm(
     A: jax.Array,
     B: jax.Array,
     *,
@@ -159,7 +158,6 @@ def extracttrian(A: jax.Array, *, offset: int = 0, lower: bool = True) -> jax.Ar
     """A triangle of matrices as one row: a lower one row by row, an upper one column by column.
 
     Args:
-        A: the matrices.
         offset: the diagonal where the triangle begins: an upper one where positive, a lower one
             where negative.
         lower: which it is where ``offset`` is 0.

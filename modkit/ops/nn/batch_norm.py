@@ -193,7 +193,7 @@ def _channels_last(_attrs: Attrs) -> Callable[..., Any]:
 
 
 @_schema("BatchNorm", like=_Settings, channels_last=_channels_last)
-def batch_norm(  # noqa: D417 - the settings
+def batch_norm(
     data: jax.Array,
     gamma: jax.Array,
     beta: jax.Array,
@@ -213,12 +213,9 @@ def batch_norm(  # noqa: D417 - the settings
     ``moving = momentum moving + (1 - momentum) batch``, with the biased variance.
 
     Args:
-        data: the input.
         gamma: scale of each channel; taken as 1, without gradient, with ``fix_gamma``.
         beta: shift of each channel.
-        moving_mean: auxiliary state.
-        moving_var: auxiliary state.
-        train: whether this is training.
+        moving_mean, moving_var: auxiliary state.
         eps: added to the variance.
         momentum: how much of the moving statistics stays.
         fix_gamma: keep ``gamma`` at 1: training overwrites it.
@@ -282,7 +279,7 @@ def batch_norm_v1(
 
 
 @_schema("_contrib_SyncBatchNorm", like=_Settings, costly=True, hint="syncbatchnorm")
-def sync_batch_norm(  # noqa: D417 - the settings
+def sync_batch_norm(
     data: jax.Array,
     gamma: jax.Array,
     beta: jax.Array,

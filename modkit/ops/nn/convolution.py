@@ -204,7 +204,7 @@ class ConvolutionSettings:
     params=_conv_params,
     when={"bias": lambda attrs: not attrs["no_bias"]},
 )
-def convolution(  # noqa: D417 - the settings
+def convolution(
     data: jax.Array, weight: jax.Array, bias: jax.Array | None = None, **given: Any
 ) -> jax.Array:
     """Convolution (cross-correlation) with ``num_filter`` kernels.
@@ -212,7 +212,6 @@ def convolution(  # noqa: D417 - the settings
     Each spatial size becomes ``floor((size + 2 pad - dilate (kernel - 1) - 1) / stride) + 1``.
 
     Args:
-        data: the input.
         weight: the kernels.
         bias: one value for each output channel; absent with ``no_bias``.
         kernel: sizes: (w,), (h, w) or (d, h, w).
@@ -221,7 +220,6 @@ def convolution(  # noqa: D417 - the settings
         pad: zeros on both sides, default 0 each.
         num_filter: output channels.
         num_group: groups of channels that do not see each other.
-        no_bias: leave the bias out.
         workspace, cudnn_tune, cudnn_off: no effect.
         layout: axes of the data, default channels first (NCW, NCHW, NCDHW).
 

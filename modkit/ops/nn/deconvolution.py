@@ -135,7 +135,6 @@ def deconvolution(
     Each spatial size becomes ``stride (size - 1) + dilate (kernel - 1) + 1 - 2 pad + adj``.
 
     Args:
-        data: the input.
         weight: the kernels.
         bias: one value for each output channel; absent with ``no_bias``, which is the default.
         kernel: sizes: (w,), (h, w) or (d, h, w).
@@ -146,10 +145,7 @@ def deconvolution(
         target_shape: spatial sizes wanted, in place of ``pad`` and ``adj``.
         num_filter: output channels.
         num_group: groups of channels that do not see each other.
-        no_bias: leave the bias out.
-        workspace: no effect.
-        cudnn_tune: no effect.
-        cudnn_off: no effect.
+        workspace, cudnn_tune, cudnn_off: no effect.
         layout: axes of the data, default channels first (NCW, NCHW, NCDHW).
 
     Shapes:

@@ -26,7 +26,6 @@ def dropped(data: jax.Array, p: float, key: Any, shape: tuple[int, ...] | None =
     Args:
         data: any shape.
         p: the fraction, from 0 to 1.
-        key: a JAX key.
         shape: of the mask, if it is to be broadcast; default that of ``data``.
     """
     if p == 1:  # 0 / 0 in MXNet 1.9.1
@@ -66,13 +65,10 @@ def dropout(
     In training only, unless ``mode="always"``. With ``p=1`` the result is NaN.
 
     Args:
-        data: the input.
         p: the fraction to zero.
         mode: when to drop.
         axes: axes along which one decision holds for all elements.
         cudnn_off: no effect.
-        key: a JAX key.
-        train: whether this is training.
 
     Shapes:
         data: any.

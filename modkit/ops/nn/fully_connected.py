@@ -39,11 +39,9 @@ def fully_connected(
     """Affine map, ``y = x Wᵀ + b``.
 
     Args:
-        data: the input.
         weight: one row for each output.
         bias: one value for each output; absent with ``no_bias``.
         num_hidden: how many outputs.
-        no_bias: leave the bias out.
         flatten: take all axes but the first as one; otherwise map the last axis only.
 
     Shapes:

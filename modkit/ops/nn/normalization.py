@@ -51,10 +51,6 @@ def layer_norm(
     """Normalise along one axis, then scale and shift: ``gamma (x - mean) / std + beta``.
 
     Args:
-        data: the input.
-        gamma: scales.
-        beta: shifts.
-        axis: the axis.
         eps: ``std = sqrt(var + eps)``.
         output_mean_var: show ``mean`` and ``std`` as second and third output, without gradient.
 
@@ -102,7 +98,6 @@ def group_norm(
     """Normalise each group of channels of each sample, then scale and shift the group.
 
     Args:
-        data: the input.
         gamma: one scale a group (not a channel).
         beta: one shift a group.
         num_groups: how many groups the channels make.
@@ -137,7 +132,6 @@ def instance_norm(
     """Normalise each channel of each sample over space, then scale and shift it.
 
     Args:
-        data: the input.
         gamma: one scale a channel.
         beta: one shift a channel.
         eps: added to the variance.
@@ -165,7 +159,6 @@ def lrn(
     The sum goes over ``nsize`` neighbouring channels, half of them on each side.
 
     Args:
-        data: the input.
         alpha: weight of the sum.
         beta: the power.
         knorm: the constant.
@@ -197,7 +190,6 @@ def l2_normalization(
     """Divide by the length, ``x / sqrt(sum x² + eps)``.
 
     Args:
-        data: the input.
         eps: added to the sum.
         mode: what one length is taken of: a sample (``instance``), the channels at one point
             (``channel``), or one channel of a sample (``spatial``).

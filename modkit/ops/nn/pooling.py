@@ -129,14 +129,13 @@ def _channels_last(attrs: Attrs) -> Callable[..., Any] | None:
 
 
 @op("Pooling", precision="through", like=PoolingSettings, channels_last=_channels_last)
-def pooling(data: jax.Array, **given: Any) -> jax.Array:  # noqa: D417 - the settings
+def pooling(data: jax.Array, **given: Any) -> jax.Array:
     """The largest, mean, sum or norm of each window.
 
     Each spatial size becomes ``(size + 2 pad - kernel) / stride + 1``, rounded down with the
     convention ``valid`` and up with ``full``.
 
     Args:
-        data: the input.
         kernel: sizes of the window: (w,), (h, w) or (d, h, w).
         pool_type: what is taken of each window. ``max`` passes over NaN, and gives the gradient to
             the first of equal elements.

@@ -57,7 +57,6 @@ def pooling_v1(
     gradient to all largest elements, and in dividing by the size of the whole window.
 
     Args:
-        data: the input.
         kernel: sizes of the window: (h, w) or (d, h, w).
         pool_type: what is taken of each window.
         global_pool: one window over all of space.

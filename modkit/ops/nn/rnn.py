@@ -191,7 +191,6 @@ def rnn(
         sequence_length: steps in each sequence; with ``use_sequence_length=True`` only. Outputs
             after it are 0, and the backward direction starts at it.
         state_size: H.
-        num_layers: how many layers.
         bidirectional: a second direction in each layer, from the last step to the first.
         mode: the kind of network.
         p: fraction dropped between layers in training.
@@ -201,8 +200,6 @@ def rnn(
         lstm_state_clip_max: largest value of an LSTM's cell state.
         lstm_state_clip_nan: whether clipping replaces NaN, by the smallest value.
         use_sequence_length: whether ``sequence_length`` is there.
-        key: a JAX key.
-        train: whether this is training.
 
     Shapes:
         data: (T, N, inputs).

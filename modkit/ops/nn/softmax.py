@@ -101,7 +101,6 @@ def softmax(
     """Softmax along an axis, ``exp(x / temperature) / sum(exp(x / temperature))``.
 
     Args:
-        data: the input.
         length: how many elements along ``axis`` count; the others get 0. With
             ``use_length=True`` only.
         axis: the axis that sums to 1.

@@ -59,8 +59,7 @@ def upsampling(
             weight the initializer ``Bilinear`` makes an interpolation.
         multi_input_mode: whether several images are put one behind another in their channels, or
             summed.
-        workspace: no effect.
-        num_args: no effect.
+        workspace, num_args: no effect.
 
     Shapes:
         args: (N, C, H, W) each; the weight (num_filter, 1, k, k) with k = 2 scale - scale % 2.

@@ -46,7 +46,7 @@ def _check(operator: str, lhs: jax.Array, rhs: jax.Array) -> None:
 
 
 @quantized("quantized_elemwise_add", params=_params, gradient="refused", dtypes=_types)
-def quantized_elemwise_add(  # noqa: D417 - ends of ranges are on one line
+def quantized_elemwise_add(
     lhs: jax.Array,
     rhs: jax.Array,
     lhs_min: jax.Array,
@@ -60,8 +60,7 @@ def quantized_elemwise_add(  # noqa: D417 - ends of ranges are on one line
     """The sum of two arrays of levels: in int8 for a calibrated range, else in int32.
 
     Args:
-        lhs: levels, int8 or uint8.
-        rhs: levels, int8 or uint8.
+        lhs, rhs: levels, int8 or uint8.
         lhs_min, lhs_max, rhs_min, rhs_max: ends of their ranges.
         min_calib_range: lower end of the result's range.
         max_calib_range: its upper end.
@@ -93,7 +92,7 @@ def quantized_elemwise_add(  # noqa: D417 - ends of ranges are on one line
     outputs=lambda attrs: QUANTIZED[:1] if attrs["enable_float_output"] else QUANTIZED,
     dtypes=_types,
 )
-def quantized_elemwise_mul(  # noqa: D417 - ends of ranges are on one line
+def quantized_elemwise_mul(
     lhs: jax.Array,
     rhs: jax.Array,
     lhs_min: jax.Array,
@@ -108,8 +107,7 @@ def quantized_elemwise_mul(  # noqa: D417 - ends of ranges are on one line
     """The product of two arrays of levels: in int8 for a calibrated range, else in int32.
 
     Args:
-        lhs: levels, int8.
-        rhs: levels, int8.
+        lhs, rhs: levels, int8.
         lhs_min, lhs_max, rhs_min, rhs_max: ends of their ranges.
         min_calib_range: lower end of the result's range.
         max_calib_range: its upper end.
@@ -158,7 +156,6 @@ def quantized_concat(*data: jax.Array, dim: int = 1) -> tuple[jax.Array, jax.Arr
 
     Args:
         data: arrays of levels, then the lower and the upper end of each one's range.
-        dim: the axis.
 
     Shapes:
         data: arrays that differ along ``dim`` at most; then (1,) each.

@@ -36,7 +36,7 @@ def _range_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
 
 
 @quantized("quantized_pooling", like=PoolingSettings, params=_range_params, dtypes=_same_type)
-def quantized_pooling(  # noqa: D417 - the settings
+def quantized_pooling(
     data: jax.Array, min_data: jax.Array, max_data: jax.Array, **given: Any
 ) -> Quantized:
     """The largest level or the mean of each window, rounded; parameters are those of Pooling.
@@ -172,10 +172,7 @@ def quantized_batch_norm(
         eps: added to the variance.
         fix_gamma: gamma counts as 1.
         axis: of the channels.
-        momentum: no effect in inference.
-        use_global_stats: no effect in inference.
-        output_mean_var: no effect in inference.
-        cudnn_off: no effect in inference.
+        momentum, use_global_stats, output_mean_var, cudnn_off: no effect in inference.
         min_calib_range: lower end of the result's range.
         max_calib_range: its upper end.
 
@@ -237,8 +234,7 @@ def quantized_embedding(
         max_weight: its upper end.
         input_dim: rows of the table.
         output_dim: columns of the table.
-        dtype: no effect in inference.
-        sparse_grad: no effect in inference.
+        dtype, sparse_grad: no effect in inference.
 
     Shapes:
         data: any.

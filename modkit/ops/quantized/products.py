@@ -120,7 +120,7 @@ def _conv_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
     when=_WITH_BIAS,
     dtypes=_types,
 )
-def quantized_conv(  # noqa: D417 - ends of ranges are on one line, and the settings
+def quantized_conv(
     data: jax.Array,
     weight: jax.Array,
     bias: jax.Array | None = None,
@@ -183,7 +183,7 @@ def _dense_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
 @quantized(
     "quantized_fully_connected", costly=True, params=_dense_params, when=_WITH_BIAS, dtypes=_types
 )
-def quantized_fully_connected(  # noqa: D417 - ends of ranges are on one line
+def quantized_fully_connected(
     data: jax.Array,
     weight: jax.Array,
     bias: jax.Array | None = None,
@@ -206,7 +206,6 @@ def quantized_fully_connected(  # noqa: D417 - ends of ranges are on one line
         bias: levels, int8; absent with ``no_bias``.
         min_data, max_data, min_weight, max_weight, min_bias, max_bias: ends of their ranges.
         num_hidden: outputs.
-        no_bias: there is no bias.
         flatten: rows of the data are all its axes but the first; else its last axis.
 
     Shapes:

@@ -24,7 +24,6 @@ def adamw_functions(
     """``adamw_update`` and ``mp_adamw_update``, in MXNet's order of arguments.
 
     Args:
-        invoke: calls an operator.
         as_array: ``as_array(scale, weight)``, the gradient's scale as an array or symbol.
     """
     names = ("weight", "grad", "mean", "var")
