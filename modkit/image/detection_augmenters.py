@@ -303,19 +303,11 @@ def CreateDetAugmenter(
     """The augmenters of a detector's training.
 
     Args:
-        data_shape: (channels, height, width) of the result.
+        data_shape, rand_gray, rand_mirror, mean, std, brightness, contrast, saturation, pca_noise,
+            hue, inter_method: see `CreateAugmenter`.
         resize: length of the shorter edge at first, or 0.
         rand_crop: probability of `DetRandomCropAug`.
         rand_pad: probability of `DetRandomPadAug`.
-        rand_gray: see `RandomGrayAug`.
-        rand_mirror: mirror half of the images.
-        mean, std: by channel, or ``True`` for that of ImageNet.
-        brightness: see `BrightnessJitterAug`.
-        contrast: see `ContrastJitterAug`.
-        saturation: see `SaturationJitterAug`.
-        pca_noise: see `LightingAug`.
-        hue: see `HueJitterAug`.
-        inter_method: see `resize_short`.
         min_object_covered: of the crops.
         aspect_ratio_range: of crops and canvases.
         area_range: of crops, and its upper limit of canvases.

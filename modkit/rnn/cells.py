@@ -164,9 +164,7 @@ class GRUCell(GRUStep, _DenseCell):
     """Gates r, z, o; o = tanh(W x + b + r (R h + d)), h' = (1 - z) o + z h.
 
     Args:
-        num_hidden: size of the state and of the output.
-        prefix: prefix of all names.
-        params: parameters shared with other cells.
+        num_hidden, prefix, params: see `RNNCell`.
     """
 
     def __init__(self, num_hidden: int, prefix: str = "gru_", params: RNNParams | None = None):

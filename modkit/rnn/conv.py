@@ -27,9 +27,7 @@ class BaseConvRNNCell(BaseRNNCell):
         i2h_stride, i2h_pad, i2h_dilate: its stride, padding and dilation.
         i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
             h2h_bias_initializer: initializers or their JSON; ``None`` for that of the network.
-        activation: a name for `Activation`, or a function of a symbol.
-        prefix: prefix of all names.
-        params: parameters shared with other cells.
+        activation, prefix, params: see `RNNCell`.
         conv_layout: ``"NCHW"`` or ``"NHWC"``.
 
     Raises:

@@ -78,10 +78,7 @@ def eye(N: int, M: int = 0, k: int = 0, dtype: Any = None, **kwargs: Any) -> Sym
     """A matrix with ones on a diagonal.
 
     Args:
-        N: number of rows.
-        M: number of columns; 0: as many.
-        k: the diagonal's distance from the main one, to the upper right.
-        dtype: default float32.
+        N, M, k, dtype: see `mx.nd.eye`.
         **kwargs: the node's ``name`` and attributes.
     """
     return _make("_eye", N=N, M=M, k=k, dtype=dtype or "float32", **kwargs)

@@ -94,13 +94,10 @@ def assert_almost_equal(
     """Raise an AssertionError unless ``|a - b| <= atol + rtol |b|`` everywhere.
 
     Args:
-        a: the actual values.
-        b: the desired values.
+        a, b, equal_nan, use_broadcast: see `almost_equal`.
         rtol: relative tolerance; default by element type.
         atol: absolute tolerance; default by element type.
         names: names of ``a`` and ``b`` in the message.
-        equal_nan: whether a NaN equals a NaN.
-        use_broadcast: accept different shapes that broadcast.
         mismatches: number of elements in the message; only the first number is used.
     """
     rtol, atol = get_tols(a, b, rtol, atol)

@@ -296,15 +296,11 @@ def check_symbolic_backward(
     """Raise an AssertionError unless the gradients are as expected.
 
     Args:
-        location: values of the arguments, in their order or by name.
+        location, rtol, atol, equal_nan, dtype: see `check_symbolic_forward`.
         out_grads: cotangents of the outputs, in their order or by name; ``None`` for losses.
         expected: the gradients, in the order of the arguments or, for some, by name.
-        rtol: relative tolerance; default by element type.
-        atol: absolute tolerance; default by element type.
         grad_req: ``"write"``, ``"add"`` or ``"null"``; or a list or a dictionary of them.
         grad_stypes: storage types of the returned gradients by name.
-        equal_nan: whether a NaN equals a NaN.
-        dtype: element type of the arguments.
 
     Returns:
         The gradients by name.

@@ -150,9 +150,7 @@ def dgl_csr_neighbor_non_uniform_sample(
 
     Args:
         data: a graph, weights of its vertices, and one array of seeds or more, of int64.
-        num_hops: the number of layers after the seeds.
-        num_neighbor: edges for a vertex, at most.
-        max_num_vertices: vertices of a sample, at most: K.
+        num_hops, num_neighbor, max_num_vertices: see `dgl_csr_neighbor_uniform_sample`.
 
     Shapes:
         data: (N, N) csr, of int64; (N,) float32; and (S,) each.

@@ -191,12 +191,9 @@ def deformable_psroi_pooling(
 
     Args:
         data: images; channels as in `psroi_pooling`.
-        rois: regions: number of the image, then left, top, right and bottom, all inclusive.
+        rois, spatial_scale, output_dim, pooled_size: see `PSROIPooling`.
         trans: shifts (across, down) of the bins, one pair for each class of output channels.
-        spatial_scale: factor from the regions' coordinates to pixels.
-        output_dim: channels of the result.
         group_size: groups of channels along each axis; a negative one as in `psroi_pooling`.
-        pooled_size: bins of a region along each axis.
         part_size: parts of a region along each axis with shifts of their own; 0 for
             ``pooled_size``.
         sample_per_part: points of a bin along each axis.

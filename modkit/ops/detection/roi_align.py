@@ -135,11 +135,9 @@ def rotated_roi_align(
     """`roi_align` of rotated regions (Ma et al., 2018). Regions have no gradient.
 
     Args:
-        data: images.
+        data, pooled_size, spatial_scale: see `ROIAlign`.
         rois: regions: number of the image, centre (x, y), width, height, and angle in degrees,
             from the x axis towards the negative y axis.
-        pooled_size: (height, width), how many bins a region has.
-        spatial_scale: factor from the regions' coordinates to pixels.
         sampling_ratio: points of a bin along each axis; 0 or less: one for each pixel, rounded up.
 
     Shapes:

@@ -135,18 +135,13 @@ def deconvolution(
     Each spatial size becomes ``stride (size - 1) + dilate (kernel - 1) + 1 - 2 pad + adj``.
 
     Args:
-        weight: the kernels.
+        weight, kernel, dilate, num_filter, num_group, workspace, cudnn_tune, cudnn_off, layout: see
+            `Convolution`.
         bias: one value for each output channel; absent with ``no_bias``, which is the default.
-        kernel: sizes: (w,), (h, w) or (d, h, w).
         stride: how much space grows, default 1 each.
-        dilate: distances of the kernel taps, default 1 each.
         pad: positions cut from both ends, default 0 each.
         adj: positions added at the far end, less than ``stride``.
         target_shape: spatial sizes wanted, in place of ``pad`` and ``adj``.
-        num_filter: output channels.
-        num_group: groups of channels that do not see each other.
-        workspace, cudnn_tune, cudnn_off: no effect.
-        layout: axes of the data, default channels first (NCW, NCHW, NCDHW).
 
     Shapes:
         data: (N, C, *space), or as ``layout`` says.

@@ -78,8 +78,7 @@ def quantize(
 
     Args:
         data: numbers.
-        min_range: the range's lower end.
-        max_range: its upper end.
+        min_range, max_range: ends of the range.
         out_type: uint8 is for numbers of 0 and more; smaller ones become 0.
 
     Shapes:
@@ -151,8 +150,7 @@ def dequantize(
 
     Args:
         data: levels, int8 or uint8.
-        min_range: the range's lower end.
-        max_range: its upper end.
+        min_range, max_range: ends of the range.
         out_type: float32.
 
     Shapes:

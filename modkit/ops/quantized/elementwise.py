@@ -62,8 +62,7 @@ def quantized_elemwise_add(
     Args:
         lhs, rhs: levels, int8 or uint8.
         lhs_min, lhs_max, rhs_min, rhs_max: ends of their ranges.
-        min_calib_range: lower end of the result's range.
-        max_calib_range: its upper end.
+        min_calib_range, max_calib_range: ends of the result's range.
 
     Shapes:
         lhs, rhs: one shape.
@@ -108,9 +107,8 @@ def quantized_elemwise_mul(
 
     Args:
         lhs, rhs: levels, int8.
-        lhs_min, lhs_max, rhs_min, rhs_max: ends of their ranges.
-        min_calib_range: lower end of the result's range.
-        max_calib_range: its upper end.
+        lhs_min, lhs_max, rhs_min, rhs_max, min_calib_range, max_calib_range: see
+            `quantized_elemwise_add`.
         enable_float_output: the result is float32, and its range is no output.
 
     Shapes:

@@ -43,8 +43,7 @@ def quantized_pooling(
 
     Args:
         data: levels, int8 or uint8.
-        min_data: lower end of the data's range.
-        max_data: its upper end.
+        min_data, max_data: ends of the data's range.
         pool_type: ``"max"`` or ``"avg"``.
         kernel, global_pool, pooling_convention, stride, pad, count_include_pad, layout: see
             `Pooling`.
@@ -80,8 +79,7 @@ def quantized_flatten(data: jax.Array, min_data: jax.Array, max_data: jax.Array)
 
     Args:
         data: levels, int8 or uint8.
-        min_data: lower end of the data's range.
-        max_data: its upper end.
+        min_data, max_data: ends of the data's range.
 
     Shapes:
         data: (N, ...).
@@ -106,8 +104,7 @@ def quantized_act(
 
     Args:
         data: levels, int8 or uint8.
-        min_data: lower end of the data's range.
-        max_data: its upper end.
+        min_data, max_data: ends of the data's range.
         act_type: ``"relu"``.
 
     Shapes:
@@ -167,14 +164,12 @@ def quantized_batch_norm(
         beta: shift of each channel.
         moving_mean: mean of each channel.
         moving_var: variance of each channel.
-        min_data: lower end of the data's range.
-        max_data: its upper end.
+        min_data, max_data: ends of the data's range.
         eps: added to the variance.
         fix_gamma: gamma counts as 1.
         axis: of the channels.
         momentum, use_global_stats, output_mean_var, cudnn_off: no effect in inference.
-        min_calib_range: lower end of the result's range.
-        max_calib_range: its upper end.
+        min_calib_range, max_calib_range: ends of the result's range.
 
     Shapes:
         data: channels at ``axis``.
@@ -230,8 +225,7 @@ def quantized_embedding(
     Args:
         data: indices of rows.
         weight: levels, int8.
-        min_weight: lower end of the table's range.
-        max_weight: its upper end.
+        min_weight, max_weight: ends of the table's range.
         input_dim: rows of the table.
         output_dim: columns of the table.
         dtype, sparse_grad: no effect in inference.

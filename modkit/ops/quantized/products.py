@@ -201,10 +201,8 @@ def quantized_fully_connected(
     """Affine map of 8-bit arrays; sums are int32.
 
     Args:
-        data: levels, int8 or uint8.
-        weight: levels, int8.
-        bias: levels, int8; absent with ``no_bias``.
-        min_data, max_data, min_weight, max_weight, min_bias, max_bias: ends of their ranges.
+        data, weight, bias, min_data, max_data, min_weight, max_weight, min_bias, max_bias: see
+            `quantized_conv`.
         num_hidden: outputs.
         flatten: rows of the data are all its axes but the first; else its last axis.
 
