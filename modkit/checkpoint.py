@@ -36,8 +36,6 @@ def save_checkpoint(
         prefix: path of the files, without their endings.
         epoch: number of the epoch, written with four digits.
         symbol: the net; ``None`` to write only the parameters.
-        arg_params: arguments by name.
-        aux_params: auxiliary states by name.
         remove_amp_cast: leave the casts of automatic mixed precision out of the net.
     """
     if symbol is not None:

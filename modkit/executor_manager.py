@@ -43,7 +43,6 @@ class DataParallelExecutorGroup:
 
     Args:
         arg_names, param_names: all arguments, and parameters.
-        ctx: the devices.
         slices: the part of a batch that each of them takes.
         train_data: an iterator or a batch, whose shapes are bound.
         shared_group: a group whose parameters are used.
@@ -111,7 +110,6 @@ class DataParallelExecutorManager:
     """A network on several devices, each with parameters of its own, for a loop written by hand.
 
     Args:
-        ctx: its devices.
         train_data: an iterator, whose shapes are bound.
         arg_names, param_names, aux_names: all arguments, parameters and auxiliary states.
         work_load_list: shares of the batch; default equal ones.

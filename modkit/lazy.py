@@ -21,7 +21,6 @@ class Names:
     """The lazy names of a package; methods implement its ``__getattr__`` and ``__dir__``.
 
     Args:
-        package: full name of the package.
         modules: full names of modules, by the name that they are exposed as.
         members: exposed names, by the full name of the module that defines them.
         absent: error messages for MXNet's names that modkit does not implement, by name; default

@@ -54,7 +54,6 @@ class LRScheduler(ChecksArguments):
 
     Args:
         base_lr: the initial rate after warm-up.
-        warmup_steps: number of warm-up updates.
         warmup_begin_lr: the rate at the start of the warm-up.
         warmup_mode: ``"linear"`` or ``"constant"``.
 

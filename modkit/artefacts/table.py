@@ -59,9 +59,7 @@ def operator_table(uses: Mapping[str, int], missing: Container[str], column: str
     """A table of operators with the numbers of their uses.
 
     Args:
-        uses: number of uses by operator.
         missing: operators with "no" in another column, which is left out without any.
-        column: the title of that column.
     """
     rows = tuple((n, str(count), "no" if n in missing else "") for n, count in uses.items())
     columns = ("operator", "uses", column)

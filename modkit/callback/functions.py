@@ -81,7 +81,6 @@ def every_epochs(period: int, save: Callable[..., None], *checked: Prefix) -> Ep
 
     Args:
         period: call it every so many epochs.
-        save: writes files.
         checked: a name for messages and the prefix of the files, for `check_folders`.
 
     Raises:
@@ -184,7 +183,6 @@ class Speedometer:
     are those that the metric is over.
 
     Args:
-        batch_size: number of samples in a batch.
         frequent: log every so many batches.
         auto_reset: reset the metric after logging, so that the next one is over new batches.
     """

@@ -26,9 +26,7 @@ class Process:
     """A process, and a thread that copies its output line by line.
 
     Args:
-        name: its name in messages.
         command: program and arguments.
-        environment: variables and their values.
         prefix: text before each line of output. Without one stderr is this process's.
         remote: its work is on another machine, and ends when its stdin is closed.
 

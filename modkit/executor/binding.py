@@ -72,7 +72,6 @@ def bind(
         args: arrays for all arguments, in order or by name.
         args_grad: arrays for their gradients; those that have none get no gradient.
         grad_req: see `grad_requests`.
-        aux_states: arrays for the auxiliary states.
         group2ctx: devices of ``ctx_group`` attributes.
         shared_exec: Ignored: equal graphs always share compiled programs.
 
@@ -122,7 +121,6 @@ def simple_bind(
 
     Args:
         grad_req: see `grad_requests`; ``None`` is ``"null"``.
-        type_dict: dtypes by argument name.
         stype_dict: storage types by argument name; default those of ``Variable(stype=...)``.
             A weight of which a csr array names the rows has a row-sparse gradient.
         group2ctx: devices of ``ctx_group`` attributes.

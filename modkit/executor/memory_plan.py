@@ -33,7 +33,6 @@ def planned_bytes(
     Args:
         shapes: of its variables, by name.
         types: element types of its variables, by name.
-        wrt: arguments that have gradients.
         recomputed: numbers of nodes whose outputs are not kept for the backward pass.
     """
     sizes = _sizes(graph, shapes, types)

@@ -125,10 +125,7 @@ def copyMakeBorder(
 
     Args:
         src: (H, W, C).
-        top: pixels above.
-        bot: pixels below.
-        left: pixels on the left.
-        right: pixels on the right.
+        top, bot, left, right: pixels on that side.
         type: 0 constant, 1 edges repeated, 2 mirrored with the edge, 3 wrapped, 4 mirrored.
         value: of constant pixels.
         values: the same, one a channel.
@@ -192,8 +189,6 @@ def fixed_crop(
 
     Args:
         src: (H, W, C).
-        x0: left edge.
-        y0: upper edge.
         size: (width, height) of the result.
         interp: see `resize_short`.
 

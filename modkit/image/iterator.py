@@ -39,8 +39,6 @@ class ImageIter(DataIter):
         path_root: folder of the files in a list.
         path_imgidx: path of the index of ``path_imgrec``, for ``shuffle`` and ``num_parts``.
         shuffle: a new order each epoch, from Python's ``random``.
-        part_index: the part to read.
-        num_parts: number of equal parts.
         aug_list: augmenters; default those of `CreateAugmenter` with ``kwargs``.
         imglist: a list of [label, ..., file].
         data_name, label_name: names of the data and of the label.

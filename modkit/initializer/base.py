@@ -81,7 +81,6 @@ class Initializer(ChecksArguments):
         """Log each initialization; returns this initializer.
 
         Args:
-            verbose: enable logging.
             print_func: formats an array; default: its norm divided by the root of its size.
         """
         self._verbose = verbose
@@ -98,7 +97,6 @@ class Initializer(ChecksArguments):
         Args:
             desc: an `InitDesc`, or a plain string. For a plain string the prefixes
                 ``upsampling`` and ``stn_loc`` select special initializations.
-            arr: the array to fill.
 
         Raises:
             ParameterError: the name has no known suffix.

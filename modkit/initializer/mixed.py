@@ -23,7 +23,6 @@ class Mixed:
 
     Args:
         patterns: regular expressions; a final ``".*"`` matches all remaining names.
-        initializers: one for each pattern.
 
     >>> import modkit as mx
     >>> bias, weight = mx.nd.empty((2,)), mx.nd.empty((2, 2))

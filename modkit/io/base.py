@@ -69,7 +69,6 @@ class DataBatch:
         label: a list of arrays, or ``None``.
         pad: number of padding samples at the end.
         index: numbers of the samples.
-        bucket_key: the bucket of the batch.
         provide_data: descriptions of ``data``, where the batch differs from its iterator.
         provide_label: the same of ``label``.
 

@@ -78,8 +78,6 @@ def weighted(
 
     Args:
         data: data and labels by name.
-        label_names: labels of the network.
-        sample_weight: a weight for each sample.
         class_weight: weights by class of the first label; 1 for others.
 
     Raises:

@@ -56,7 +56,6 @@ def decoded(data: bytes, mode: str | None = None, *, upright: bool = False) -> A
     """The decoded Pillow image of an encoded file.
 
     Args:
-        data: the encoded file.
         mode: Pillow's name of the channels, such as ``"RGB"``; default those of the image, or
             ``"RGB"`` where they are not L, RGB, RGBA or 16-bit grey. Of 16 bits others keep 8.
         upright: turn the image as its EXIF data say that the camera was held.

@@ -56,9 +56,7 @@ class CSVIter(_TableIter):
 
     Args:
         data_csv: path of the data; or several with ``;`` between.
-        data_shape: shape of a sample.
         label_csv: path of the labels; without, the label of each sample is the number 0.
-        label_shape: shape of a label.
         round_batch: see above.
         dtype: ``"float32"``, ``"int32"`` or ``"int64"``.
         data_name, label_name: names of the data and of the label.

@@ -89,7 +89,6 @@ class WorkerWatch:
     closes its connection; a stopped one, or one on a machine that is gone, sends no report.
 
     Args:
-        rank: number of this worker.
         links: connections by rank: worker 0 has one to each other worker, the others to worker 0.
         limit_s: time without a report, or that others wait for a worker, until it is lost.
         relay: to JAX's coordinator.

@@ -379,10 +379,6 @@ class KVStore(KVStoreBase):
     def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
         """Write the states of the optimizer to a file that MXNet reads too.
 
-        Args:
-            fname: path of the file.
-            dump_optimizer: include the optimizer.
-
         Raises:
             NotReadyError: there is no optimizer.
         """

@@ -325,8 +325,6 @@ class BaseModule:
             eval_end_callback: called with a BatchEndParam after each scoring.
             eval_batch_end_callback: called with one after each batch of it.
             initializer, arg_params, aux_params, allow_missing: see ``init_params``.
-            force_rebind: bind anew also if bound.
-            force_init: initialise anew also if initialised.
             begin_epoch: number of the first epoch; more than 0 when training is resumed.
             num_epoch: number of epochs in all, counted from epoch 0: with ``begin_epoch=3`` and
                 ``num_epoch=5``, epochs 3 and 4 are trained.
@@ -653,7 +651,6 @@ class BaseModule:
             label_shapes: the same for the labels; may be left out where none is given.
             for_training: whether gradients will be wanted.
             inputs_need_grad: whether those of the data inputs will be, too.
-            force_rebind: bind anew also if bound already.
             shared_module: a bound Module whose parameters to use; of a Module only.
             grad_req: ``"write"``, ``"add"`` or ``"null"`` for the parameters that are not fixed
                 (and the data, with ``inputs_need_grad``); or requests of single arguments, which
@@ -706,7 +703,6 @@ class BaseModule:
             arg_params: values of parameters by name.
             aux_params: values of auxiliary states by name.
             allow_missing: let ``initializer`` fill in what ``arg_params`` lacks, if it is given.
-            force_init: also if initialised already.
             allow_extra: pass over names that the network lacks without a warning.
 
         Raises:
@@ -743,7 +739,6 @@ class BaseModule:
             arg_params, aux_params: values by name.
             allow_missing: those that are not given keep their value, in a Module or
                 BucketingModule; in others ``init_params`` decides.
-            force_init: also if initialised already.
             allow_extra: pass over names that the network lacks.
 
         Raises:
@@ -797,7 +792,6 @@ class BaseModule:
             optimizer: an Optimizer, its name, or an ``optax.GradientTransformation``.
             optimizer_params: parameters of a named one. ``rescale_grad`` defaults to one over
                 the batch size.
-            force_init: also if initialised already.
             shard_optimizer_states: keep one part of the optimizer's states on each device (of all
                 workers), in place of all of them: ZeRO stage 1 (Rajbhandari et al., 2020,
                 arXiv:1910.02054). Gradients are reduce-scattered, each device updates its part of

@@ -132,8 +132,6 @@ class GroupBinding:
         """Bind for these shapes; nothing has changed if that fails.
 
         Args:
-            data_shapes: of the data inputs.
-            label_shapes: of the labels.
             store: of the parameters; ``None`` for a new one.
 
         Returns:

@@ -43,7 +43,6 @@ class FeedForward:
         arg_params: parameters to begin with.
         aux_params: auxiliary states to begin with.
         allow_extra_params: ``arg_params`` and ``aux_params`` may have names that the net lacks.
-        begin_epoch: number of the first epoch.
         **kwargs: of the optimizer.
     """
 
@@ -279,7 +278,6 @@ class FeedForward:
         """Outputs for an array of samples or an iterator, as NumPy arrays.
 
         Args:
-            X: the samples.
             num_batch: how many batches, and no other is read; default all.
             return_data: also return data and labels.
 

@@ -214,7 +214,6 @@ def _inputs_of(group: Any, batches: Sequence[Any], count: int) -> list[dict[str,
     """Arrays of batches for the program of a step, by name of the input.
 
     Args:
-        group: the bound graph.
         count: number of data arrays of each that the module reads.
 
     Returns:

@@ -50,7 +50,6 @@ def boolean_mask(
         data: the rows.
         index: the mask, of any type.
         axis: 0.
-        out: an array for the result.
         name: ignored: eager calls have no names.
 
     Shapes:

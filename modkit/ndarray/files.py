@@ -35,7 +35,6 @@ def save(fname: str | os.PathLike[str], data: Any) -> None:
     The write is atomic: a draft is written and then renamed to ``fname``.
 
     Args:
-        fname: path of the file.
         data: an NDArray, a list of them, or a dictionary of name to NDArray.
 
     Raises:

@@ -46,7 +46,6 @@ def exchange(
         own: the cells that it overwrites, by the places of inputs.
         written: these, and others that it writes: a lock taken later would be out of order.
         compute: makes the results, from values of inputs by their places, and reads the others.
-        finish: writes the results.
     """
     before = {at: cell.version() for at, cell in own.items()}
     results = compute()

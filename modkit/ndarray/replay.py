@@ -212,7 +212,6 @@ def run(part: TapePart, cotangents: Sequence[Any], *, on_host: bool) -> Sequence
     """The gradients, in the order of ``part.sources``; cotangents are those that are given.
 
     Args:
-        part: the part of the tape.
         cotangents: arrays of NumPy or JAX, as the values on the tape.
         on_host: whether NumPy may run it.
     """

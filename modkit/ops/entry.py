@@ -132,7 +132,6 @@ class Op(Schema):
         """Storage types of the outputs, of which further ones are dense.
 
         Args:
-            attrs: parsed attributes.
             stypes: storage types of the inputs; ``"undefined"`` where unknown.
         """
         return [self.storage.result([DENSE if s == UNDEFINED else s for s in stypes], attrs)]
@@ -190,7 +189,6 @@ class Op(Schema):
 
         Args:
             arrays: the inputs in the order of ``input_names(attrs)``.
-            attrs: parsed attributes.
             key: a JAX random key; used only where ``takes_key``.
             train: training mode; used only where ``takes_train``.
             fn: another form of the function, which takes and returns the same.

@@ -95,7 +95,6 @@ def named_after(
     """The arguments of an operator; into ``kwargs`` go those by position after its parameters.
 
     Args:
-        args: arguments by position.
         kwargs: arguments by name, which the further ones join.
         names: what stands after the parameters in MXNet: of ``mx.nd`` first ``out``.
     """

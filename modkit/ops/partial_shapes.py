@@ -103,10 +103,6 @@ def link(
 
     Args:
         name: the operator, for the error.
-        xs: sizes of one array.
-        i: an index into ``xs``.
-        ys: sizes of another.
-        j: an index into ``ys``.
         forward: ``ys[j]`` for a known ``xs[i]``.
         backward: ``xs[i]`` for a known ``ys[j]``; 0 if it is undetermined.
 

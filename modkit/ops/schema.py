@@ -163,7 +163,6 @@ def with_schema(
         fn: takes everything by keyword; tensors by position, if they are ``*data``.
         tensors: names of the tensor inputs; ``None`` for ``*data``.
         attrs: annotation and default of each parameter.
-        takes_key: whether it takes a random key.
     """
     kind = inspect.Parameter
     parameters = [kind(n, kind.POSITIONAL_OR_KEYWORD) for n in tensors or ()]

@@ -158,7 +158,6 @@ class Optimizer:
         rescale_grad: factor applied to gradients first, usually ``1/batch_size``.
         param_idx2name: parameter names by index. If given, names that do not end in ``_weight``
             or ``_gamma`` have no weight decay.
-        wd: weight decay.
         clip_gradient: gradients are clipped to ``[-clip_gradient, clip_gradient]``; ``None`` or
             0 disables clipping.
         learning_rate: the rate; with a scheduler, its new base rate. Default: the scheduler's

@@ -49,10 +49,8 @@ class LBSGD(RuleOptimizer):
         multi_precision: see `Optimizer`.
         warmup_strategy: curve of the rate multiplier, from 1: ``"linear"``, ``"power2"`` or
             ``"sqrt"``; or ``"lars"`` for a ratio of the norms of weight and gradient.
-        warmup_epochs: duration of the warm-up.
         batch_scale: number of accumulated batches.
         updates_per_epoch: batches in an epoch.
-        begin_epoch: number of the first epoch.
         num_epochs: accepted for compatibility; MXNet does not use it either.
         kwargs: see `Optimizer`.
 

@@ -241,8 +241,6 @@ class TreeRule:
         """The new parameters and states.
 
         Args:
-            grads: gradients by name.
-            state: optimizer states.
             params: values, or their parts.
             hyper: see `RuleOptimizer.hyper`.
             sizes: sizes of arrays whose flat parts may be padded; see `UpdateRule.of_size`.

@@ -33,9 +33,6 @@ def compose(called: str, *symbols: Any, **params: Any) -> Symbol:
 class RNNParams:
     """Variables by name, created on first access; cells with a common one share weights.
 
-    Args:
-        prefix: prefix of every name.
-
     >>> params = RNNParams("lstm_")
     >>> params.get("i2h_weight") is params.get("i2h_weight"), params.get("i2h_weight").name
     (True, 'lstm_i2h_weight')
@@ -165,9 +162,6 @@ class BaseRNNCell(ChecksArguments):
 
     def unpack_weights(self, args: Mapping[str, NDArray]) -> Weights:
         """Split the joint parameters into a weight and a bias for each gate.
-
-        Args:
-            args: parameters by name.
 
         Returns:
             A new dictionary: ``lstm_i2h_weight`` becomes ``lstm_i2h_i_weight`` etc.

@@ -126,7 +126,6 @@ class RNNCell(RNNStep, _DenseCell):
         num_hidden: size of the state and of the output.
         activation: a name for `Activation`, or a function of a symbol.
         prefix: prefix of all names.
-        params: parameters shared with other cells.
     """
 
     def __init__(
@@ -146,7 +145,6 @@ class LSTMCell(LSTMStep, _DenseCell):
     Args:
         num_hidden: size of each state and of the output.
         prefix: prefix of all names.
-        params: parameters shared with other cells.
         forget_bias: initial bias of the forget gate.
     """
 

@@ -53,8 +53,6 @@ def save_rnn_checkpoint(
     Args:
         cells: the cell or cells of the network.
         prefix: path of the files without suffixes.
-        arg_params: arguments by name.
-        aux_params: auxiliary states by name.
     """
     for cell in _listed(cells):
         arg_params = cell.unpack_weights(arg_params)

@@ -37,7 +37,6 @@ class FusedRNNCell(BaseRNNCell):
         get_next_state: `unroll` returns the final states.
         forget_bias: initial bias of the forget gates of an LSTM.
         prefix: prefix of all names; default: the mode and ``_``.
-        params: parameters shared with other cells.
 
     Raises:
         ParameterError: an unknown mode; in `unroll`, steps along another axis than 0 or 1.

@@ -17,7 +17,6 @@ class DropoutCell(BaseRNNCell):
     """Applies dropout to the input in training. Has no states.
 
     Args:
-        prefix: prefix of the names.
         params: accepted for compatibility; the cell has no parameters.
 
     Raises:

@@ -328,7 +328,6 @@ class Pass:
 
         Args:
             metric: result of ``EvalMetric.fused``, to be fused into a program with an update.
-            labels: names of the metric's labels.
 
         Returns:
             The metric's sums; a list of them, one a batch, if some were queued. ``None`` if the

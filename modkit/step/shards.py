@@ -63,7 +63,6 @@ class Shards:
             rule: a tree rule; see `modkit.optimizer.update_rules.TreeRule`.
             grads: gradients of this replica, by name.
             state: this replica's parts of the optimizer states.
-            params: whole parameters.
             hyper: see the rule.
 
         Returns:

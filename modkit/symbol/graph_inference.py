@@ -22,7 +22,6 @@ class Solution(Generic[T]):
     """Shapes or types of every output of every node.
 
     Args:
-        graph: whose nodes.
         table: a list for each node, with an item for each of its outputs.
     """
 

@@ -63,7 +63,6 @@ class Lowered:
 
     Args:
         graph: the graph; a copy is kept.
-        structure: of this graph.
         borders: how many of its outputs, from the first on, are values inside a larger graph, and
             so stay in the compute type.
         before: names of nodes of other graphs that draw from the same key.

@@ -292,7 +292,6 @@ def run_loop(
     Args:
         loop: the segments.
         env: results of the nodes before the loop, by index.
-        run: runs one node.
         numbers: the random stream of each node: an array, a row for each segment.
     """
     found: dict[int, tuple[Value, ...]] = {}

@@ -167,9 +167,6 @@ class Symbol(Fluent):
         """An attribute of the node, its name among them; ``None`` where there is none.
 
         For groups always ``None``.
-
-        Args:
-            key: name of the attribute.
         """
         if self.name is None:
             return None
@@ -380,7 +377,6 @@ class Symbol(Fluent):
         """Write `tojson` to a file, whole or not at all.
 
         Args:
-            fname: path of the file.
             remove_amp_cast: see `tojson`.
 
         Raises:

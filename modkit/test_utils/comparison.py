@@ -72,7 +72,6 @@ def almost_equal(
         b: the desired values.
         rtol: relative tolerance; default 1e-5 for each element type.
         atol: absolute tolerance; default 1e-20 for each element type.
-        equal_nan: whether a NaN equals a NaN.
         use_broadcast: accept different shapes that broadcast.
     """
     if not use_broadcast:

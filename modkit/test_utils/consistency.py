@@ -50,8 +50,6 @@ def check_consistency(
         rtol: relative tolerance; default: by the less precise dtype.
         atol: absolute tolerance; default: by the less precise dtype.
         ground_truth: expected values; default: those of the most precise run.
-        equal_nan: whether a NaN equals a NaN.
-        use_uniform: uniform instead of normal random arguments.
         rand_type: dtype in which the arguments are sampled.
 
     Returns:

@@ -179,7 +179,6 @@ def download(
     Args:
         fname: name of the file; default: the last part of ``url``.
         dirname: directory, created if missing; default: that of ``fname``.
-        overwrite: download even if the file exists.
 
     Returns:
         The path of the file.

@@ -98,8 +98,6 @@ def verify_generator(
     Args:
         generator: ``generator(n)`` draws n samples.
         buckets, probs: as in `chi_square_check`.
-        nsamples: number of samples of a repetition.
-        nrepeat: number of repetitions.
         success_rate: fraction of the repetitions that must pass.
         alpha: a repetition passes with a p-value above it.
 

@@ -99,7 +99,6 @@ def numeric_grad(
     Args:
         aux_states: values of the auxiliary states, restored before each pass.
         eps: the step.
-        use_forward_train: training mode.
         dtype: element type of the arguments.
     """
     values = {
@@ -261,7 +260,6 @@ def check_symbolic_forward(
         expected: the outputs, in their order or by name.
         rtol: relative tolerance; default by element type.
         atol: absolute tolerance; default by element type.
-        equal_nan: whether a NaN equals a NaN.
         dtype: element type of the arguments.
 
     Returns:

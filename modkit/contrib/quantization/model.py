@@ -279,9 +279,7 @@ def calib_graph(
     """A network of `quantize_graph` with the ranges that its collector has found.
 
     Args:
-        qsym: the quantized network.
         arg_params: those of float32, or those of `quantize_graph`.
-        aux_params: its auxiliary states.
         collector: from `quantize_graph`, after it has read batches.
         calib_mode: that of `quantize_graph`, but ``"none"``.
         quantized_dtype: that of `quantize_graph`.
@@ -335,17 +333,12 @@ def quantize_model(
     Names and attributes are those of MXNet 1.9.1, so that either loads the other's files.
 
     Args:
-        arg_params: its parameters.
-        aux_params: its auxiliary states.
-        data_names: its inputs.
-        label_names: its labels.
         ctx: where batches for the calibration run; default the CPU.
         excluded_sym_names: names of nodes that stay float32, often the first and the last layer.
         excluded_op_names: operators that stay float32.
         calib_mode: ``"none"``: ranges are those of each batch at prediction; ``"naive"``: the
             extremes over the calibration data; ``"entropy"``: the ranges whose histogram in 8 bits
             diverges least from that of the data.
-        calib_data: batches for the calibration.
         num_calib_examples: read this many examples; default all.
         quantized_dtype: of data between layers; ``"auto"`` is uint8 where a calibrated range has
             no negative numbers, else int8.

@@ -301,7 +301,6 @@ class CompositeEmbedding(_TokenEmbedding):
     """The vectors of several embeddings in a row, for the tokens of a vocabulary.
 
     Args:
-        vocabulary: the tokens.
         token_embeddings: an embedding, or a list of them.
     """
 

@@ -19,10 +19,8 @@ def count_tokens_from_str(
     2
 
     Args:
-        source_str: the text.
         token_delim: a regular expression between tokens.
         seq_delim: a regular expression between sequences.
-        to_lower: count in lower case.
         counter_to_update: a counter to add to, which is returned; default a new one.
     """
     tokens = filter(None, re.split(f"{token_delim}|{seq_delim}", source_str))

@@ -28,7 +28,6 @@ def allclose(
     Args:
         a: any shape.
         b: of the same shape and type.
-        equal_nan: whether two NaNs are close.
 
     Shapes:
         returns: (), of uint8.

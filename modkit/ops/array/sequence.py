@@ -85,7 +85,6 @@ def sequence_mask(
     """Every step at or after a sequence's length becomes ``value``.
 
     Args:
-        data: the sequences.
         sequence_length: how long each one is, fractions cut off; with ``use_sequence_length``.
         use_sequence_length: whether there are lengths; without, nothing is masked.
         value: what is put there.
@@ -115,7 +114,6 @@ def sequence_last(
     """The last step of each sequence.
 
     Args:
-        data: the sequences.
         sequence_length: how long each one is, 1 or more; with ``use_sequence_length``.
         use_sequence_length: whether there are lengths; without, all are as long as the array.
         axis: the axis of time, 0 or 1.
@@ -148,7 +146,6 @@ def sequence_reverse(
     """The steps of each sequence in the opposite order; those after its end stay.
 
     Args:
-        data: the sequences.
         sequence_length: how long each one is; with ``use_sequence_length``.
         use_sequence_length: whether there are lengths; without, all are as long as the array.
         axis: the axis of time: 0.

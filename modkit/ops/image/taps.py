@@ -117,7 +117,6 @@ def resizing(
     Args:
         before: height and width of the images.
         after: those of the results.
-        channels: the number of channels.
         interp: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos over 8,
             5 exact linear.
         levels: whether elements are uint8.

@@ -51,7 +51,6 @@ def trmm(
 
     Args:
         A: the triangular matrices; the other triangle is not read.
-        B: the other matrices.
         rightside: ``A`` is the right factor.
         lower: ``A`` is lower triangular, else upper.
         alpha: a factor.
@@ -81,7 +80,6 @@ def trsm(
 
     Args:
         A, transpose, rightside, lower, alpha: see `linalg_trmm`.
-        B: the right sides.
 
     Shapes:
         A: (..., N, N).
@@ -177,7 +175,6 @@ def maketrian(A: jax.Array, *, offset: int = 0, lower: bool = True) -> jax.Array
     """Matrices with a given triangle, zeros elsewhere; the inverse of ``extracttrian``.
 
     Args:
-        A: the triangles.
         offset: the diagonal where the triangle begins: an upper one where positive, a lower one
             where negative.
         lower: which it is where ``offset`` is 0.

@@ -181,7 +181,6 @@ def rnn(
     n = tanh(W x + b + r (R h + d)), h' = (1 - z) n + z h.
 
     Args:
-        data: the sequences.
         parameters: all weights, then all biases. Weights of a layer and direction: input to
             hidden (G * H, inputs), hidden to hidden (G * H, H), projection (P, H) if there is
             one; layers in order, in each the forward direction before the backward one. Biases

@@ -162,8 +162,6 @@ def quantized_batch_norm(
         data: levels, int8 or uint8.
         gamma: factor of each channel, in float32.
         beta: shift of each channel.
-        moving_mean: mean of each channel.
-        moving_var: variance of each channel.
         min_data, max_data: ends of the data's range.
         eps: added to the variance.
         fix_gamma: gamma counts as 1.

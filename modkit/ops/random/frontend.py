@@ -88,7 +88,6 @@ class RandomFunctions:
             data: rows that sum to 1.
             shape: how many indices to draw for each row; one if left out.
             get_prob: whether to return the logarithms of their probabilities too.
-            out: an array to write to.
             dtype: element type of the indices.
             **kwargs: see `RandomFunctions`.
         """
@@ -203,7 +202,6 @@ def zipfian(
     Args:
         uniform: the function of that name, of arrays or of symbols.
         true_classes: an array or a symbol.
-        num_sampled: the number of draws.
         range_max: the number of classes.
 
     Raises:

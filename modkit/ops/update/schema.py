@@ -67,7 +67,6 @@ def one_weight(
     Args:
         name: MXNet's name.
         formula: ``formula(weight, grad, *states, **numbers)``: the new weight, and new states.
-        states: names of the states.
         shared: inputs after the states, which the formula takes by name.
         mixed: name of the mixed-precision form, which updates a float32 copy of a 16-bit weight.
         fields: see `op`.
