@@ -13,11 +13,7 @@ from modkit.files import atomic_write
 
 
 def figure() -> Any:
-    """A figure of Matplotlib's, drawn without a display.
-
-    Raises:
-        NotSupportedError: Matplotlib is not installed.
-    """
+    """A figure of Matplotlib's, without a display; NotSupportedError if it is not installed."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure

@@ -21,11 +21,7 @@ WRITERS = ("tensorboardX", "torch.utils.tensorboard", "mxboard")
 
 
 def summary_writer(folder: str, user: str) -> Any:
-    """A writer of event files in a folder.
-
-    Raises:
-        NotSupportedError: no package that has one is installed.
-    """
+    """A writer of event files; NotSupportedError where no package that has one is installed."""
     for name in WRITERS:
         try:
             return importlib.import_module(name).SummaryWriter(folder)

@@ -74,11 +74,7 @@ def _text(value: Any) -> str:
 
 
 def describe_folder(path: str | os.PathLike[str]) -> FolderFacts:
-    """Describe the checkpoints of a folder; checksums of all files are compared.
-
-    Raises:
-        FileFormatError: there are none in it.
-    """
+    """Describe the checkpoints of a folder, and their checksums; FileFormatError without any."""
     folder = Path(path)
     found = [folder] if (folder / MANIFEST).exists() else checkpoints(folder)
     if not found:

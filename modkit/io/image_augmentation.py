@@ -51,11 +51,7 @@ EIGENVECTORS = np.array(
 
 
 class ImageAugmentation:
-    """The random changes of size, place and colour that parameters set.
-
-    Raises:
-        ParameterError: limits in the wrong order.
-    """
+    """The random changes of size, place and colour by parameters; ParameterError for bad limits."""
 
     def __init__(self, given: Mapping[str, Any], rand_crop: bool):
         self._given, self._rand_crop = dict(given), rand_crop

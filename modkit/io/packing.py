@@ -50,12 +50,7 @@ def pack(header: Any, s: bytes) -> bytes:
 
 
 def unpack(s: bytes) -> tuple[IRHeader, bytes]:
-    """Header and data of a record.
-
-    Raises:
-        FileFormatError: the record is too short for its header.
-        ParameterError: it is no record.
-    """
+    """Header and data of a record; FileFormatError for a short one, ParameterError for none."""
     if not isinstance(s, bytes | bytearray | memoryview):
         end = "; read() returns None at the end of a file" if s is None else ""
         raise ParameterError(f"unpack: got {type(s).__name__}, expected bytes{end}")

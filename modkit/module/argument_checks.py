@@ -19,11 +19,7 @@ from modkit.symbol.roles import roles_of
 
 
 def check_names(names: Sequence[str], symbol: Any, what: str, *, throw: bool) -> None:
-    """Compare names given to a module with the symbol's arguments.
-
-    Raises:
-        ParameterError: a name that the symbol does not have, if ``throw``; else a warning.
-    """
+    """Raise ParameterError, or warn unless ``throw``, for names that a symbol lacks."""
     known = symbol.list_arguments()
     for name in names:
         if name in known:

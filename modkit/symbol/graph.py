@@ -215,12 +215,7 @@ def rewrite(graph: Graph, replaced: Mapping[int, Entry]) -> list[Entry]:
 
 
 def joined_by_name(graph: Graph, apart: Collection[str] = ()) -> list[Entry]:
-    """The heads of a graph in which arguments of one name are one variable.
-
-    Args:
-        graph: what to copy, if it has such arguments.
-        apart: names whose variables stay as they are.
-    """
+    """The heads of a graph where arguments of one name, but those ``apart``, are one variable."""
     named: dict[str, Node] = {}
     again = {
         id(node): Entry(named[node.name])

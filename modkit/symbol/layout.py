@@ -26,11 +26,7 @@ class Row(NamedTuple):
 
 
 class Stack:
-    """Arrays of one shape along a new first axis.
-
-    Args:
-        made: the array, or a function that makes it at the first use.
-    """
+    """Arrays of one shape along a new first axis, ``made`` or yet to be made by a function."""
 
     __slots__ = ("_made",)
 

@@ -24,11 +24,7 @@ COMPUTE_TYPES = ("float32", "bfloat16", "float16")
 
 
 def compute_type(given: Any) -> str | None:
-    """The compute type from a user's argument; ``None`` for plain float32.
-
-    Raises:
-        ParameterError: it is none that a graph can be computed in.
-    """
+    """The compute type of a user's argument; ``None`` for float32; ParameterError for others."""
     if given is None:
         return None
     try:

@@ -19,11 +19,7 @@ def storage_types(graph: Graph) -> dict[str, str]:
 
 
 def storage_of_nodes(graph: Graph, given: Mapping[str, str]) -> dict[int, Sequence[str]]:
-    """Storage types of the outputs of each node, by ``id(node)``; further outputs are dense.
-
-    Args:
-        given: storage types of variables, by name; those of others are unknown.
-    """
+    """Storage types of nodes' outputs, by ``id(node)``, from variables'; further ones are dense."""
     found: dict[int, Sequence[str]] = {}
     for node in graph.nodes:
         if node.is_variable:

@@ -25,11 +25,7 @@ class Tuning:
         self.pieces = pieces
 
     def prepare_training(self, made: int) -> None:
-        """Set up the process for training a graph on a CPU; see `keep_pages`.
-
-        Args:
-            made: bytes of all the graph's variables and results.
-        """
+        """Set up a CPU process for training a graph of ``made`` bytes; see `keep_pages`."""
         if "allocator" in self.pieces:
             keep_pages(made)
 

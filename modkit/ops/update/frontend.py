@@ -21,11 +21,7 @@ _NUMBERS = {
 def adamw_functions(
     invoke: Invoke, as_array: Callable[[Any, Any], Any]
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """``adamw_update`` and ``mp_adamw_update``, in MXNet's order of arguments.
-
-    Args:
-        as_array: ``as_array(scale, weight)``, the gradient's scale as an array or symbol.
-    """
+    """``adamw_update`` and ``mp_adamw_update``, whose scale is ``as_array(scale, weight)``."""
     names = ("weight", "grad", "mean", "var")
     plain = _function("adamw_update", names, _DOC, invoke, as_array)
     doc = "`adamw_update` on ``weight32``, the float32 copy of a 16-bit weight, which changes too."
