@@ -495,7 +495,7 @@ class DataParallelExecutorGroup(GroupInspection):
         aux_params: Mapping[str, NDArray] | None,
         allow_extra: bool = False,
     ) -> None:
-        """Set arguments and states on each context; ParameterError for others unless ``allow_extra``."""
+        """Set arguments and states everywhere; ParameterError for others unless ``allow_extra``."""
         for executor in self.executors:
             executor.copy_params_from(arg_params, aux_params, allow_extra_params=allow_extra)
 
