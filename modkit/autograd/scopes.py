@@ -69,10 +69,9 @@ def record(train_mode: bool = True) -> _ModeScope:
     Args:
         train_mode: whether operators run in training mode inside.
 
-    Differs:
-        A recorded call keeps the values that it read: writing to an array afterwards, outside of
-        recording, does not change the gradients. Casts to integer types have no gradient. The
-        moving statistics of BatchNorm change when it is called, not in `backward`.
+    Differs: a recorded call keeps the values that it read: writing to an array afterwards, outside
+    of recording, does not change the gradients. Casts to integer types have no gradient. The moving
+    statistics of BatchNorm change when it is called, not in `backward`.
     """
     return _ModeScope(True, bool(train_mode))
 

@@ -143,9 +143,8 @@ def convert_symbol(
         DTypeError: ``sym`` is no Symbol, or another target.
         ParameterError: an argument is no list of names, or an operator is in two lists.
 
-    Differs:
-        bfloat16 has the same lists of operators as float16. A parameter that is shared by operators
-        in 16 bits and in float32 is stored in 16 bits. Names of inserted casts may differ.
+    Differs: bfloat16 has the same lists of operators as float16. A parameter that is shared by
+    operators in 16 bits and in float32 is stored in 16 bits. Names of inserted casts may differ.
     """
     if not isinstance(sym, Symbol):
         raise DTypeError(f"convert_symbol: sym: got {type(sym).__name__}, expected a Symbol")

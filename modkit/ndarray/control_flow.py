@@ -66,8 +66,7 @@ def while_loop(
         ParameterError: an argument or a result is of another form.
         ValueError: the condition has several elements.
 
-    Differs:
-        Rows of steps that were not run are 0; in MXNet 1.9.1 they are not initialised.
+    Differs: rows of steps that were not run are 0; in MXNet 1.9.1 they are not initialised.
     """
     most = iterations(max_iterations)
     states, form = flatten(loop_vars, NDArray, "while_loop: loop_vars")

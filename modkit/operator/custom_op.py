@@ -138,10 +138,9 @@ class CustomOpProp:
         Raises:
             ParameterError: an argument is sparse.
 
-        Differs:
-            values pass through graphs as dense arrays, which are converted before and after a
-            call; so a graph takes arrays of another storage type than this method infers, unless
-            their variable declares it.
+        Differs: values pass through graphs as dense arrays, which are converted before and after a
+        call; so a graph takes arrays of another storage type than this method infers, unless their
+        variable declares it.
         """
         _require_dense("infer_storage_type", in_stype=in_stype)
         outputs, states = self.list_outputs(), self.list_auxiliary_states()

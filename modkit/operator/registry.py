@@ -55,9 +55,8 @@ class OperatorArguments(NamedTuple):
 def get_operator_arguments(op_name: str) -> OperatorArguments:
     """Inputs and parameters of an operator, by its name.
 
-    Differs:
-        parameters are in the order of modkit's signatures. Types are ``int`` and ``float``, where
-        MXNet has several of either, such as ``long`` and ``double``.
+    Differs: parameters are in the order of modkit's signatures. Types are ``int`` and ``float``,
+    where MXNet has several of either, such as ``long`` and ``double``.
 
     Raises:
         NameNotFoundError: no such operator.

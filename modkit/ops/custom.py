@@ -369,8 +369,7 @@ def custom(*, op_type: str) -> Any:
         op_type: the name it was registered under. Its other parameters are taken by name, as
             strings; its inputs by position or by name.
 
-    Differs:
-        The Python code runs on the host, on CPU arrays, also where the graph runs on another
-        device.
+    Differs: the Python code runs on the host, on CPU arrays, also where the graph runs on another
+    device.
     """
     raise MXNetError(f"Custom: {op_type!r} is called through its schema")

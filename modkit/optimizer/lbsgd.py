@@ -40,9 +40,8 @@ class LBSGD(RuleOptimizer):
 
     Gradients are accumulated over ``batch_scale`` updates; the last of them applies their mean.
 
-    Differs:
-        MXNet keeps the first gradient as an alias of the array that the next one overwrites, so
-        that a module's update counts the later one twice.
+    Differs: MXNet keeps the first gradient as an alias of the array that the next one overwrites,
+    so that a module's update counts the later one twice.
 
     Args:
         momentum: ``μ``.

@@ -188,9 +188,8 @@ def foreach(
     Raises:
         ParameterError: an argument or a result of ``body`` is of another form, or is not used.
 
-    Differs:
-        Auxiliary states of the body (moving statistics) are auxiliary states of the graph, and
-        trained; in MXNet 1.9.1 they are arguments, and such a graph cannot be bound for training.
+    Differs: auxiliary states of the body (moving statistics) are auxiliary states of the graph, and
+    trained; in MXNet 1.9.1 they are arguments, and such a graph cannot be bound for training.
     """
     rows, row_form = flatten(data, Symbol, "foreach: data")
     states, state_form = flatten(init_states, Symbol, "foreach: init_states")
@@ -259,9 +258,8 @@ def while_loop(
     Raises:
         ParameterError: an argument or a result is of another form, or a variable is not used.
 
-    Differs:
-        Rows of steps that were not run are 0; in MXNet 1.9.1 they are not initialised. A
-        loop without a step returns zeros; in MXNet it is an error.
+    Differs: rows of steps that were not run are 0; in MXNet 1.9.1 they are not initialised. A loop
+    without a step returns zeros; in MXNet it is an error.
     """
     steps = iterations(max_iterations, least=1)
     states, form = flatten(loop_vars, Symbol, "while_loop: loop_vars")

@@ -80,8 +80,8 @@ def getnnz(data: Any, *, axis: int | None = None) -> Any:
     Raises:
         ParameterError: not a matrix, or another axis.
 
-    Differs:
-        dense matrices count too, and columns; MXNet takes csr arrays alone, without ``axis=0``.
+    Differs: dense matrices count too, and columns; MXNet takes csr arrays alone, without
+    ``axis=0``.
     """
     check_counted(data.shape, axis)
     counted = jnp.sum(data != 0, axis, dtype=jnp.int64)

@@ -56,9 +56,8 @@ def gather_nd(data: jax.Array, indices: jax.Array) -> jax.Array:
         ShapeError: there are more coordinates than axes.
         IndexError: in an eager call, a coordinate lies outside.
 
-    Differs:
-        A compiled graph cannot raise: a coordinate outside gives NaN, or the extreme number
-        of a type that has no NaN.
+    Differs: a compiled graph cannot raise: a coordinate outside gives NaN, or the extreme number of
+    a type that has no NaN.
     """
     if indices.ndim > 1 and not indices.shape[0]:  # all of the data, at each place
         return jnp.broadcast_to(data, indices.shape[1:] + data.shape)

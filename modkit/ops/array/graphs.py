@@ -99,8 +99,7 @@ def dgl_graph_compact(*data: Any, return_mapping: bool, graph_sizes: tuple[int, 
         ParameterError: sizes are not those of the arrays, or an edge ends at a vertex that was not
             sampled, as in samples that ``max_num_vertices`` truncated.
 
-    Differs:
-        ``return_mapping`` works; MXNet's arrays of it are empty.
+    Differs: ``return_mapping`` works; MXNet's arrays of it are empty.
     """
     raise _eager_only("_contrib_dgl_graph_compact")
 
@@ -133,8 +132,7 @@ def dgl_csr_neighbor_uniform_sample(
         ParameterError: seeds are none of the graph's vertices or more than ``max_num_vertices``;
             other types or shapes.
 
-    Differs:
-        MXNet leaves the padding of vertices and layers uninitialised; it is 0.
+    Differs: MXNet leaves the padding of vertices and layers uninitialised; it is 0.
     """
     raise _eager_only("_contrib_dgl_csr_neighbor_uniform_sample")
 
@@ -160,7 +158,6 @@ def dgl_csr_neighbor_non_uniform_sample(
         NotSupportedError: the graph is dense, or the call is compiled.
         ParameterError: as for the uniform one; or a weight is negative or not finite.
 
-    Differs:
-        MXNet leaves padding uninitialised; it is 0.
+    Differs: MXNet leaves padding uninitialised; it is 0.
     """
     raise _eager_only("_contrib_dgl_csr_neighbor_non_uniform_sample")

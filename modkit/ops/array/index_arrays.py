@@ -73,8 +73,7 @@ def unravel_index(data: jax.Array, *, shape: Shape = ()) -> jax.Array:
         data: any.
         returns: M = ``len(shape)``, and then ``data.shape``.
 
-    Differs:
-        MXNet leaves most of the result unwritten where ``data`` has more than one axis.
+    Differs: MXNet leaves most of the result unwritten where ``data`` has more than one axis.
     """
     _need_shape("unravel_index", shape)
     left, rows = whole(data), []

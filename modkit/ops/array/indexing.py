@@ -90,9 +90,8 @@ def take(
         IndexError: in an eager call with ``mode="raise"``, an index lies outside.
         ShapeError: there are indices into an axis without elements.
 
-    Differs:
-        A compiled graph cannot raise: with ``mode="raise"`` an index outside gives NaN, or
-        the extreme number of a type that has no NaN.
+    Differs: a compiled graph cannot raise: with ``mode="raise"`` an index outside gives NaN, or the
+    extreme number of a type that has no NaN.
     """
     axis = check_axis("take", axis, a.ndim)
     if not a.shape[axis] and indices.size:

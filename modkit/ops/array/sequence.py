@@ -123,9 +123,8 @@ def sequence_last(
         sequence_length: (N,).
         returns: (N, ...).
 
-    Differs:
-        A length of 0 or beyond T, for which MXNet reads memory that is not the array's, gives
-        the first or the last step.
+    Differs: a length of 0 or beyond T, for which MXNet reads memory that is not the array's, gives
+    the first or the last step.
     """
     _check("SequenceLast", data, sequence_length, axis)
     if not use_sequence_length or sequence_length is None:
@@ -155,8 +154,7 @@ def sequence_reverse(
         sequence_length: (N,).
         returns: as ``data``.
 
-    Differs:
-        A length beyond T, for which MXNet reads memory that is not the array's, counts as T.
+    Differs: a length beyond T, for which MXNet reads memory that is not the array's, counts as T.
     """
     _check("SequenceReverse", data, sequence_length, axis)
     if axis != 0:

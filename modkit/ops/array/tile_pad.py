@@ -81,9 +81,8 @@ def pad(
         ParameterError: not two widths an axis, a mirror wider than the array, or a constant that
             the type of whole numbers does not hold.
 
-    Differs:
-        MXNet pads floating point images and volumes only, and never their first two axes; here
-        any array of any type may be padded on any axis.
+    Differs: MXNet pads floating point images and volumes only, and never their first two axes; here
+    any array of any type may be padded on any axis.
     """
     pairs = list(zip(pad_width[::2], pad_width[1::2], strict=False))
     if len(pad_width) != 2 * data.ndim:

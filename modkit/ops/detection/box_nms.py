@@ -103,9 +103,8 @@ def box_nms(
         ShapeError: ``data`` has one axis.
         ParameterError: a place is outside of the rows, or two of them are one.
 
-    Differs:
-        where the two formats differ, the gradient is that of the conversion too; MXNet 1.9.1 passes
-        it on as if the boxes had not been converted.
+    Differs: where the two formats differ, the gradient is that of the conversion too; MXNet 1.9.1
+    passes it on as if the boxes had not been converted.
     """
     if data.ndim < 2:
         raise ShapeError(

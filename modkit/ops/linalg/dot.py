@@ -80,8 +80,7 @@ def dot(
     Raises:
         ShapeError: the two axes differ in size.
 
-    Differs:
-        arrays of whole numbers and, on CPUs, of float16 can be multiplied; MXNet refuses them.
+    Differs: arrays of whole numbers and, on CPUs, of float16 can be multiplied; MXNet refuses them.
     """
     left = 0 if transpose_a else lhs.ndim - 1
     right = rhs.ndim - 1 if transpose_b else 0

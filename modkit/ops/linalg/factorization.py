@@ -35,8 +35,7 @@ def potrf(A: jax.Array, *, lower: bool = True) -> jax.Array:
         A: (..., N, N), symmetric and positive definite.
         returns: (..., N, N).
 
-    Differs:
-        A compiled program cannot raise: a matrix that is not positive definite gives NaN.
+    Differs: a compiled program cannot raise: a matrix that is not positive definite gives NaN.
     """
     check_matrices("_linalg_potrf", A, square=True)
     if not lower:
@@ -56,8 +55,7 @@ def potri(A: jax.Array, *, lower: bool = True) -> jax.Array:
         A: (..., N, N).
         returns: (..., N, N).
 
-    Differs:
-        A compiled program cannot raise: a singular factor gives infinities or NaN.
+    Differs: a compiled program cannot raise: a singular factor gives infinities or NaN.
     """
     check_matrices("_linalg_potri", A, square=True)
     if not lower:
@@ -112,8 +110,7 @@ def inverse(A: jax.Array) -> jax.Array:
         A: (..., N, N).
         returns: (..., N, N).
 
-    Differs:
-        A compiled program cannot raise: a singular matrix gives infinities or NaN.
+    Differs: a compiled program cannot raise: a singular matrix gives infinities or NaN.
     """
     check_matrices("_linalg_inverse", A, square=True)
     return jnp.linalg.inv(A)

@@ -91,8 +91,7 @@ def identity_attach_kl_sparse_reg(
         moving_avg: (C,).
         returns: as ``data``.
 
-    Differs:
-        the average moves when a training step goes forward; MXNet's when it goes backward.
+    Differs: the average moves when a training step goes forward; MXNet's when it goes backward.
     """
     if data.ndim != 2:
         raise ShapeError(

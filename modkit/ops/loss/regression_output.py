@@ -69,8 +69,7 @@ def _regression(name: str, link: Any, slope: Any, what: str) -> None:
         label: as ``data``; for data (N, 1) also (N,), which is what inference gives it.
         returns: as ``data``.
 
-    Differs:
-        the label may be of any type; MXNet requires the type of ``data``.
+    Differs: the label may be of any type; MXNet requires the type of ``data``.
     """
     sparse = (f"_sparse_{name}",)
     op(

@@ -162,12 +162,11 @@ def softmax_output(
             ``preserve_shape``; or as ``data``.
         returns: as ``data``.
 
-    Differs:
-        ``data`` with one axis, (C,), need ``preserve_shape`` and a probability for each class.
-        Without ``preserve_shape`` they are an error here; MXNet 1.9.1 returns ones in training,
-        and their softmax otherwise.
-        The label may be of any type, MXNet requires that of ``data``. With ``out_grad=True`` the
-        factor is the head gradient, as documented; MXNet 1.9.1 takes its own output for it.
+    Differs: ``data`` with one axis, (C,), need ``preserve_shape`` and a probability for each class.
+    Without ``preserve_shape`` they are an error here; MXNet 1.9.1 returns ones in training, and
+    their softmax otherwise. The label may be of any type, MXNet requires that of ``data``. With
+    ``out_grad=True`` the factor is the head gradient, as documented; MXNet 1.9.1 takes its own
+    output for it.
     """
     require_floating(data, "SoftmaxOutput")
     if data.ndim < (1 if preserve_shape and not multi_output else 2):

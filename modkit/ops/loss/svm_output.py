@@ -57,8 +57,7 @@ def svm_output(
         label: (N,) or (...).
         returns: as ``data``.
 
-    Differs:
-        the label may be of any type; MXNet requires the type of ``data``.
+    Differs: the label may be of any type; MXNet requires the type of ``data``.
     """
     if data.ndim < 2 or label.shape != data.shape[:-1]:
         raise ShapeError(

@@ -105,9 +105,8 @@ def leaky_relu(
     Raises:
         ShapeError: ``gamma`` has another shape.
 
-    Differs:
-        the gradients of ``selu`` and of gamma are the derivatives; MXNet 1.9.1 gives others.
-        ``rrelu`` works in training, where MXNet 1.9.1 fails on a CPU.
+    Differs: the gradients of ``selu`` and of gamma are the derivatives; MXNet 1.9.1 gives others.
+    ``rrelu`` works in training, where MXNet 1.9.1 fails on a CPU.
     """
     require_floating(data, "LeakyReLU")
     if act_type == "rrelu":

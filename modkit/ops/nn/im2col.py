@@ -75,8 +75,7 @@ def im2col(
         data: (N, C, ...) with 1 to 3 axes of an image.
         returns: (N, C * taps of the kernel, window positions).
 
-    Differs:
-        MXNet 1.9.1 raises an error for images of one or three axes.
+    Differs: MXNet 1.9.1 raises an error for images of one or three axes.
     """
     where = _windows("im2col", data.shape[2:], kernel, stride, dilate, pad)
     return _columns(data, kernel, *where)

@@ -210,9 +210,8 @@ def rnn(
     Raises:
         NotSupportedError: a projection in a mode other than ``lstm``.
 
-    Differs:
-        MXNet 1.9.1 on a CPU ignores ``sequence_length`` and the clip values, and cannot train
-        with a projection; here they do what MXNet does on a GPU.
+    Differs: MXNet 1.9.1 on a CPU ignores ``sequence_length`` and the clip values, and cannot train
+    with a projection; here they do what MXNet does on a GPU.
     """
     require_floating(data, "RNN")
     if projection_size and mode != "lstm":

@@ -113,8 +113,7 @@ def softmax(
         length: as ``data`` without ``axis``.
         returns: as ``data``.
 
-    Differs:
-        ``length`` may be of any type; MXNet requires whole numbers.
+    Differs: ``length`` may be of any type; MXNet requires whole numbers.
     """
     if not use_length or length is None:
         return _normalized("softmax", data, axis, temperature, dtype)
@@ -165,8 +164,8 @@ def softmax_activation(
         data: any; with ``mode="channel"``, (N, C, ...) of at least three dimensions.
         returns: as ``data``.
 
-    Differs:
-        the gradient is the derivative in both modes; that of MXNet 1.9.1 always sums over axis 1.
+    Differs: the gradient is the derivative in both modes; that of MXNet 1.9.1 always sums over axis
+    1.
     """
     if mode == "channel" and data.ndim < 3:
         raise ShapeError(
