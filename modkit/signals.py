@@ -31,7 +31,6 @@ class Installed(NamedTuple):
         watched: the signals whose handlers are compared at each block.
         present: what is installed for each of them.
         numbers: the signals whose handlers are written in Python.
-        handlers: these handlers.
         only_raise: whether they are Python's own of Ctrl-C, which reads no arrays.
     """
 

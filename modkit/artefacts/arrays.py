@@ -17,11 +17,8 @@ class ArrayFacts:
     """One array of a file.
 
     Attributes:
-        name: of the array.
-        shape: of the array.
         dtype: name of its element type.
         storage: ``"default"``, or ``"row_sparse"`` or ``"csr"``.
-        elements: number of elements.
         size_bytes: in the file, uncompressed.
         statistics: of the finite elements; ``None`` without ``stats``.
     """

@@ -18,10 +18,8 @@ class Facts(ABC):
     """The fields of every description of a file.
 
     Attributes:
-        path: of the file.
         kind: what the file is: ``"symbol"``, ``"params"``, ``"npz"``, ``"safetensors"``,
             ``"states"``, ``"records"``, ``"index"`` or ``"list"``.
-        size_bytes: of the file.
     """
 
     path: str
@@ -73,8 +71,6 @@ class Labels:
 
     Attributes:
         width: number of labels of a sample; ``None`` if samples differ.
-        minimum: the smallest.
-        maximum: the largest.
         distinct: number of distinct first labels of samples; ``None`` for very many.
     """
 

@@ -22,7 +22,6 @@ class RecordsFacts(Facts):
     """A ``.rec`` file.
 
     Attributes:
-        records: number of records.
         record_bytes: of all records, without headers and padding.
         smallest_bytes: of the smallest record; ``None`` where there is none.
         largest_bytes: of the largest.

@@ -17,8 +17,6 @@ class Stored:
     """An array in a file that is open.
 
     Attributes:
-        name: of the array.
-        shape: of the array.
         dtype: name of its element type.
         storage: ``"default"``, or the kind of sparse array.
         size_bytes: in the file, uncompressed.
@@ -45,9 +43,6 @@ class Statistics:
     """Statistics of the finite elements of an array; ``None`` where it has none.
 
     Attributes:
-        minimum: the smallest.
-        maximum: the largest.
-        mean: their mean.
         not_finite: number of elements that are infinite or NaN.
     """
 

@@ -26,13 +26,11 @@ class SymbolFacts(Facts):
         version: of the MXNet that wrote it, ``"1.9.1"``; ``None`` before 0.9, which wrote none.
         attributes_field: name of the nodes' field for attributes: ``"attrs"``, or ``"attr"`` or
             ``"param"`` in older dialects; ``None`` if no node has any.
-        nodes: number of nodes.
         subgraphs: number of nested graphs, in operators of control flow.
         inputs: variables that take data.
         labels: variables that take labels.
         parameters: variables that are learned.
         auxiliary: variables that training updates without gradients.
-        outputs: names of the outputs.
         operators: number of uses of each operator, in subgraphs too.
         missing: those among them that modkit lacks.
     """

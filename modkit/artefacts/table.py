@@ -11,7 +11,6 @@ class Table:
     """A heading, columns and rows.
 
     Attributes:
-        title: the heading.
         rows: texts, one for each column.
         columns: headings; empty for a table of two columns without headings.
         right: indices of the right-aligned columns: numbers.

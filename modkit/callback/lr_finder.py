@@ -32,7 +32,6 @@ class LRFinder(Callback):
         diverges_at: ends when the smoothed loss is so many times the least one.
 
     Attributes:
-        rates: the rates.
         losses: the loss of each batch, smoothed (exponentially, by 0.9, without bias).
 
     Raises:

@@ -26,10 +26,7 @@ class Run:
     """One call of ``fit``: its position, metrics and arguments.
 
     Attributes:
-        module: the module that is trained.
-        train_data: the training iterator.
         eval_data: the validation iterator, or ``None``.
-        eval_metric: the training metric.
         num_epoch: number after the last epoch.
         epoch: number of the present epoch, from ``begin_epoch``.
         batch: number of batches trained on in this epoch; in ``on_batch_end`` at least 1.

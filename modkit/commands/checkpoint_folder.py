@@ -24,9 +24,7 @@ class CheckpointFacts:
         epoch: number of the epoch that goes on.
         batch: number of its batches that are trained on.
         step: number of batches in all epochs.
-        optimizer: class of the optimizer.
         versions: of the packages that wrote it.
-        files: sizes in bytes by name.
     """
 
     name: str

@@ -23,7 +23,6 @@ class Machine(NamedTuple):
     Attributes:
         host: its name for ssh, which may begin with ``user@``.
         first: the lowest number of its workers.
-        workers: number of its workers.
     """
 
     host: str

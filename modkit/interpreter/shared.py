@@ -63,7 +63,6 @@ class Called:
     """A function of a list of arrays as a listing, which traces may call.
 
     Attributes:
-        listing: the function.
         shapes: the tree of its results' avals.
     """
 

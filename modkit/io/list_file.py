@@ -15,9 +15,7 @@ class ListLine(NamedTuple):
 
     Attributes:
         at: number of the line, from 1 on.
-        number: of the image.
         labels: of the image; a list may have none.
-        path: of the image.
     """
 
     at: int

@@ -27,8 +27,6 @@ class Address(NamedTuple):
 
     Attributes:
         coordinator: ``host:port`` on which worker 0 listens.
-        size: number of workers.
-        rank: number of this worker.
     """
 
     coordinator: str

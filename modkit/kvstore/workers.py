@@ -32,8 +32,6 @@ class Workers:
     """All processes of a distributed training.
 
     Attributes:
-        rank: number of this process.
-        size: number of processes.
         watch: names a worker that is lost; ``None`` while they are connected.
     """
 

@@ -16,7 +16,6 @@ class Layout(NamedTuple):
     """Structure, shapes and types of the arrays of a `Packed`.
 
     Attributes:
-        tree: their tree.
         parts: shape and type of each leaf.
     """
 
@@ -28,7 +27,6 @@ class Packed(NamedTuple):
     """A tree of arrays as one array, a pytree with one leaf.
 
     Attributes:
-        layout: their structure.
         leaves: their bits, one array (..., words) int32; leading axes are those of replicas or
             batches.
     """

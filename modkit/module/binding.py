@@ -51,18 +51,14 @@ class Binding(NamedTuple):
     """The programs and cells of a graph bound for one set of input shapes.
 
     Attributes:
-        data_shapes: of the data inputs.
         label_shapes: of the labels, or ``None``.
         axes: the batch axis of each input.
-        batch_size: of the whole batch.
         slices: the part of each context.
         bounds: one program for all replicas, or one for each context.
         parts: the slice of each program; ``None`` for the whole batch.
         inputs: by name, the targets of the parts of an input; only of those in the graph.
         input_shapes: of data and labels, in their order.
-        input_names: their names.
         input_cells: their cells, if each reads a whole array on one device; else none.
-        label_names: names of the labels.
         labels_are_read: whether the graph reads all of them.
         one_program: whether a pass is one program: on one device, or on several as replicas.
         can_queue: whether steps over batches are one program, in which the metric reads the labels.

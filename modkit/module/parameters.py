@@ -34,8 +34,6 @@ class Copies(NamedTuple):
     """Copies of the parameters of a module, and what they are copies of.
 
     Attributes:
-        args: the parameters.
-        auxs: the auxiliary states.
         params: the field of the store's state that ``args`` are copies of.
         aux: the field that ``auxs`` are copies of.
     """

@@ -58,9 +58,6 @@ class Chunks:
         run: the training, whose batches are counted here; its position is noted before a chunk is
             read, where that is wanted.
 
-    Attributes:
-        first: the first batch.
-
     Raises:
         ParameterError: there is no batch.
     """

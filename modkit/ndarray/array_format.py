@@ -100,7 +100,6 @@ class Record(NamedTuple):
 
     Attributes:
         storage: ``"default"``, ``"row_sparse"`` or ``"csr"``.
-        shape: of the array.
         dtype: of its elements.
         stored: shape of the values in the file: ``shape``, unless the array is sparse.
         size_bytes: of the values, and of the indices of a sparse array.

@@ -225,7 +225,6 @@ class Call(NamedTuple):
     Attributes:
         fn: the compiled function of arrays, ``key_data`` and ``numbers``.
         key_data: key data, or ``None``.
-        numbers: the traced parameters.
         needs_x64: whether it runs in an enable_x64 scope.
         predicting: for an operator with auxiliary states in training mode, the same in
             prediction mode.

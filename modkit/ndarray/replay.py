@@ -54,7 +54,6 @@ class TapePart(NamedTuple):
         arguments: leaves, and outputs of calls on the host.
         sources: the owner of each gradient: a `Leaf`, or a call on the host and its output.
         call: the gradient program with its runtime arguments.
-        calls: the recorded calls.
     """
 
     structure: TapeStructure

@@ -128,7 +128,6 @@ class Host(TapeNode):
     """A recorded call that the host differentiates: no compiled program contains it.
 
     Attributes:
-        values: its outputs.
         pull: the cotangents of its inputs (``None`` for none) from those of its outputs.
         serial: grows with the time of the call, so that decreasing order is a reverse
             topological order.

@@ -23,7 +23,6 @@ class Value(NamedTuple):
 
     Attributes:
         name: its name in the ONNX model.
-        shape: its shape.
         dtype: the name of its element type.
         sizes: each size for the given shapes of the inputs, and for others of the dynamic ones.
     """

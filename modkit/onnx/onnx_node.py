@@ -18,10 +18,7 @@ class OnnxNode:
     """One node of an ONNX graph, as its reader sees it.
 
     Attributes:
-        op_type: the ONNX operator.
         inputs: names of its inputs; absent ones are empty.
-        outputs: names of its outputs.
-        opset: version of the ONNX operators.
     """
 
     def __init__(self, values: Values, node: Any):

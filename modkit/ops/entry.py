@@ -41,7 +41,6 @@ class Op(Schema):
     """One operator: its arguments, its function, and all that a signature cannot say.
 
     Attributes:
-        fn: the pure function.
         hint: the stem of automatic names.
         precision: the element types it reads in mixed precision; see `Precision`.
         params: ``params(data_shape, **attrs) -> {input name: shape}``, shapes of learnable

@@ -22,8 +22,6 @@ class Schema:
     """The inputs and parameters of an operator.
 
     Attributes:
-        name: MXNet's name.
-        inputs: names of the tensor inputs.
         types: annotations of the parameters.
         defaults: defaults of the parameters that have one.
         takes_key: the function takes a random key.

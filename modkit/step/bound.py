@@ -34,14 +34,12 @@ class Bound:
 
     Attributes:
         cotangents: what ``backward`` needs of outputs that are no losses.
-        last: the latest pass.
         by_numpy: whether NumPy may run passes, while their shapes are new and their work small.
         guard: the lock of passes, with the scope of 64-bit types where they are in the graph.
         lent: a weak reference to the graph as it was given; modules, executors and waiting passes
             hold it, see `Lowered.lend`.
         watched: whether passes keep what monitors show (`Pass.watched_values`): a graph that calls
             Python must not run a second time for them.
-        step: the latest step.
     """
 
     def __init__(
@@ -126,7 +124,6 @@ class LatestStep:
 
     Attributes:
         decides: the rule, the metric and the names of its labels, of which the program is made.
-        program: the program.
     """
 
     def __init__(self, lowered: Lowered, wrt: tuple[str, ...], placement: Any):

@@ -33,7 +33,6 @@ class StepInputs(NamedTuple):
         optimizer: their optimizer states; donated.
         fixed: other parameters.
         data: data and labels; for several steps a tuple of them.
-        aux: auxiliary states.
         old: gradients to add to; none for several steps.
         key_data: the key data of a random key; for several steps a row each.
         hyper: hyperparameters that change while training (rates, decays, counts), a row for each
@@ -54,11 +53,8 @@ class StepResults(NamedTuple):
     """Results of a step; of several steps, outputs and gradients of the last.
 
     Attributes:
-        params: trained parameters.
         optimizer: their optimizer states.
-        outputs: the graph's outputs.
         changed: auxiliary states, and arguments that the graph overwrites.
-        grads: gradients by name.
         sums: the metric's; for several steps a list.
     """
 
@@ -85,9 +81,7 @@ class StepPlan(NamedTuple):
     """Cache key of the program of a step.
 
     Attributes:
-        lowered: the graph.
         wrt: names of the arguments to differentiate with respect to.
-        home: the placement.
         rule: the optimizer's tree rule.
         metric: result of ``EvalMetric.fused``, if it is part of the program.
         labels: names of the metric's labels.

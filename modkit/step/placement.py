@@ -54,7 +54,6 @@ class Placement:
 
     Attributes:
         contexts: the devices, one a replica.
-        count: the number of replicas.
         device: JAX's device of the first context.
         platform: JAX's name of its platform, such as ``cpu``.
         model_parallel: whether nodes of a graph run on several devices, by their groups.

@@ -148,7 +148,6 @@ class DistinctDevices(Replicas):
     Attributes:
         by: `by_pmap` or `by_mesh` of `modkit.step.across_devices`, which run a function over the
             devices. Both have the same storage, and agree to rounding.
-        mesh: the devices.
         row_sharding: a row on each device.
     """
 

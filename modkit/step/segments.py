@@ -31,7 +31,6 @@ class Segment:
 
     Attributes:
         programs: compiled programs, with all inputs as ``local``.
-        device: the device.
         inputs: names of the variables and borders that they read.
         wrt: those of them that have gradients.
         made: names of the outputs that later segments read; the first of their outputs.

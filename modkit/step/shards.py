@@ -36,7 +36,6 @@ class Shards:
 
     Attributes:
         axes: mesh axes over which arrays are divided.
-        count: number of parts.
 
     Args:
         home: the placement of this process; contexts of one device have one part together.
@@ -181,7 +180,6 @@ class FusedRule(NamedTuple):
     """An optimizer's tree rule as a step runs it.
 
     Attributes:
-        rule: the tree rule.
         workers: the processes whose gradients are summed; ``None``: those of this one.
         shards: the division of the states; ``None``: each device has them whole.
     """

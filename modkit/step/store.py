@@ -46,10 +46,7 @@ class TrainState(NamedTuple):
     nothing has been written.
 
     Attributes:
-        params: parameters.
         optimizer: for each trained parameter the tree of its optimizer state.
-        aux: auxiliary states.
-        grads: gradients of parameters.
     """
 
     params: Arrays
@@ -81,12 +78,10 @@ class Store:
     So threads see the state before or after a step.
 
     Attributes:
-        home: the placement.
         apart: whether each replica trains parameters of its own: they are stored as auxiliary
             states are.
         optimized: whether a module's optimizer trains them, and decides on ``apart``.
         params: slots of the parameters; `aux` and `grads` likewise.
-        state: the present values.
         work: by field, the pass that will replace it.
         aliased: slots of parameters and optimizer states whose buffer may be aliased: a step
             donates a copy of it.

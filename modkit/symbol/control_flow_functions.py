@@ -33,7 +33,6 @@ class _CutOut(NamedTuple):
     """A graph that was cut out.
 
     Attributes:
-        graph: what a node runs.
         outside: for each of its variables, by name, the entry that it stands for.
     """
 

@@ -79,7 +79,6 @@ class Evaluation(NamedTuple):
         compute_dtype: the 16-bit type that products are computed in; ``None`` for the arrays' own.
         shapes: shapes of the nodes like ``zeros((0, 4))``, by number.
         draws: the random streams.
-        train: training mode.
         watcher: sees every node's inputs, which it may replace, and outputs.
         channels_last: compute on images with channels last where operators can.
         whole: for each node, whether it depends on what is differentiated, so that its gradient
@@ -176,7 +175,6 @@ class _Running:
     """A part whose nodes are running.
 
     Attributes:
-        env: results so far.
         changed: new values of variables, by name.
     """
 

@@ -14,8 +14,6 @@ class NodeCall(NamedTuple):
     """One node, ready to run; a variable has no operator.
 
     Attributes:
-        name: the node's name.
-        op: its operator.
         attrs: parameters; for operators of control flow ``bodies`` too, their lowered graphs.
         inputs: for each input its node and which of the node's outputs it is.
         aux: names and positions of the inputs that the operator writes.

@@ -27,7 +27,6 @@ class _TokenEmbedding(Vocabulary):
     """A vocabulary with a vector for each token.
 
     Attributes:
-        vec_len: length of a vector.
         idx_to_vec: (number of tokens, vec_len), an NDArray.
     """
 

@@ -115,12 +115,10 @@ class Several:
     on. Inputs that all weights share come last.
 
     Attributes:
-        name: the operator's.
         formula: ``formula(weight, grad, *states, **numbers)``, one weight's update.
         states: names of the states of a weight; the last is ``"weight32"`` in the mixed-precision
             form, whose master copy is what ``formula`` reads and makes.
         each: by parameter or shared input with an element for each weight, its name in ``formula``.
-        numbers: the parameters.
         doc: the first line of its documentation.
         shared: inputs that all weights share. Those in ``each`` have as many elements as there are
             weights, in any shape; the shape of others is free.
