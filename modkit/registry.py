@@ -82,12 +82,7 @@ def _not_parsed(text: str, nickname: str) -> ParameterError:
 
 
 def call_text(made: object, first: Sequence[str] = (), last: Sequence[str] = ()) -> str:
-    """``Class(name=value, ...)``, of the constructor's arguments that an object keeps by name.
-
-    Args:
-        first: attributes before these.
-        last: attributes after these.
-    """
+    """``Class(name=value, ...)``, of the constructor's arguments that an object keeps by name."""
     own = [n for n in inspect.signature(type(made)).parameters if n in vars(made)]
     names = dict.fromkeys([*first, *own, *last])
     values = [f"{n}={vars(made)[n]!r}" for n in names if vars(made).get(n) is not None]

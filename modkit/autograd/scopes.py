@@ -20,9 +20,6 @@ def is_training() -> bool:
 def set_recording(is_recording: bool) -> bool:
     """Switch recording on or off in this thread.
 
-    Args:
-        is_recording: the new state.
-
     Returns:
         The state before.
     """
@@ -66,9 +63,6 @@ class _ModeScope(ContextDecorator):
 def record(train_mode: bool = True) -> _ModeScope:
     """A scope that records operator calls, so that gradients can be computed.
 
-    Args:
-        train_mode: whether operators run in training mode inside.
-
     Differs: a recorded call keeps the values that it read: writing to an array afterwards, outside
     of recording, does not change the gradients. Casts to integer types have no gradient. The moving
     statistics of BatchNorm change when it is called, not in `backward`.
@@ -77,11 +71,7 @@ def record(train_mode: bool = True) -> _ModeScope:
 
 
 def pause(train_mode: bool = False) -> _ModeScope:
-    """A scope that does not record, for parts that need no gradient.
-
-    Args:
-        train_mode: whether operators run in training mode inside.
-    """
+    """A scope that does not record, for parts that need no gradient."""
     return _ModeScope(False, bool(train_mode))
 
 

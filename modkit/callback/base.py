@@ -59,7 +59,6 @@ class Callback(ChecksArguments):
         """After the last epoch, or after an error.
 
         Args:
-            run: the training.
             error: the exception that ends the training, or ``None``.
         """
 

@@ -139,7 +139,6 @@ def write(
     A process that is killed meanwhile leaves a hidden folder, which `sweep` removes.
 
     Args:
-        folder: the folder of all checkpoints.
         state: ``Run.state_dict()``.
         symbol: the network as JSON.
         identity: of network and optimizer, compared at a resume.

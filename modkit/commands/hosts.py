@@ -92,7 +92,6 @@ def forwarded(environment: Mapping[str, str], named: Sequence[str]) -> dict[str,
     """The variables that workers on other machines get.
 
     Args:
-        environment: variables of this process.
         named: more of them, as ``NAME``, or ``NAME=value``.
 
     Raises:

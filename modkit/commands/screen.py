@@ -79,7 +79,6 @@ def guarded(name: str, work: Command) -> Callable[[Namespace], int]:
     Other exceptions are bugs of modkit and propagate.
 
     Args:
-        name: of the command.
         work: the command; returns an exit status, or ``None`` for 0.
     """
 

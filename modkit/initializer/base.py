@@ -21,7 +21,6 @@ class InitDesc(str):
     """The name of a parameter, with its attributes.
 
     Args:
-        name: name of the parameter.
         attrs: attributes of the variable; ``__init__`` selects the initializer.
         global_init: the fallback of initializers that contain another one (`FusedRNN`).
     """

@@ -19,8 +19,6 @@ def _positions(
 
     Args:
         starts: (batch..., k), start indices.
-        shape: of the operand.
-        sizes: of the gathered slices.
         names: the axes of start indices, those without an axis in the window, and batching axes of
             the operand and of ``starts``.
 

@@ -77,7 +77,6 @@ def weighted(
     """Columns with `WEIGHT` added, if the network has this label: the given weights, or ones.
 
     Args:
-        data: data and labels by name.
         class_weight: weights by class of the first label; 1 for others.
 
     Raises:

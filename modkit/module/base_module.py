@@ -329,7 +329,6 @@ class BaseModule:
             num_epoch: number of epochs in all, counted from epoch 0: with ``begin_epoch=3`` and
                 ``num_epoch=5``, epochs 3 and 4 are trained.
             validation_metric: default ``eval_metric``.
-            monitor: a Monitor to install.
             sparse_row_id_fn: see `prepare`.
             steps_per_call: number of batches that one program trains on, which saves the
                 overhead of calls for small batches; default 1, or that of ``mx.engine.bulk``.

@@ -38,7 +38,6 @@ def groups_of(group2ctxs: Any, count: int) -> list[dict[str, Context]]:
     Args:
         group2ctxs: a dictionary of a context by group, or of a list of contexts, one for each of
             the module's; or a list of such dictionaries; or ``None``.
-        count: number of contexts of the module.
 
     Raises:
         ParameterError: something else, or of another length.

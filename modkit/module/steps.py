@@ -53,8 +53,6 @@ class Chunks:
     iterator may reuse its arrays.
 
     Args:
-        batches: the iterator.
-        size: number of batches in a chunk.
         run: the training, whose batches are counted here; its position is noted before a chunk is
             read, where that is wanted.
 

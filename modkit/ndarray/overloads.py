@@ -77,7 +77,6 @@ def split_v2(
 
     Args:
         indices_or_sections: the number of parts, or a tuple of indices.
-        squeeze_axis: remove that axis from the parts.
 
     Returns:
         A list of NDArrays; one NDArray where there is one part.

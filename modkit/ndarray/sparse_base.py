@@ -50,7 +50,6 @@ class BaseSparseNDArray(NDArray):
     Args:
         values: the stored elements.
         places: index arrays: ``(indptr, indices)`` of CSR, ``(indices,)`` of row-sparse arrays.
-        shape: of the whole array.
         ctx: the device of dense arrays made of this one.
     """
 

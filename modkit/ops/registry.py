@@ -49,7 +49,6 @@ def op(
     array or a tuple of arrays; with ``aux``, ``(that, {aux name: new value})``.
 
     Args:
-        name: MXNet's name.
         precision: see `Op`.
         aliases: more names of the same operator.
         like: another operator's function, or a dataclass. The function takes its parameters as

@@ -125,7 +125,6 @@ class RNNCell(RNNStep, _DenseCell):
     Args:
         num_hidden: size of the state and of the output.
         activation: a name for `Activation`, or a function of a symbol.
-        prefix: prefix of all names.
     """
 
     def __init__(
@@ -144,7 +143,6 @@ class LSTMCell(LSTMStep, _DenseCell):
 
     Args:
         num_hidden: size of each state and of the output.
-        prefix: prefix of all names.
         forget_bias: initial bias of the forget gate.
     """
 

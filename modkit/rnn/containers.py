@@ -80,11 +80,7 @@ class CellOfCells(BaseRNNCell):
 
 
 class SequentialRNNCell(CellOfCells):
-    """Stacked cells: the output of each is the input of the next.
-
-    Args:
-        params: parameters shared by the cells.
-    """
+    """Stacked cells: the output of each is the input of the next."""
 
     def add(self, cell: BaseRNNCell) -> None:
         """Append a cell.
@@ -124,7 +120,6 @@ class BidirectionalCell(CellOfCells):
 
     Args:
         r_cell: the backward cell, from the last step to the first.
-        params: parameters shared by both.
         output_prefix: prefix of the names of the outputs.
 
     Raises:

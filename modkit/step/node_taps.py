@@ -63,7 +63,6 @@ def taps_for(
 
     Args:
         lowered: the graph.
-        wrt: names of the differentiated arguments.
         run: runs the graph; it is traced for the shapes only, so that no Python is called.
     """
 

@@ -264,12 +264,9 @@ def _pull(
     """Gradients by name: a pullback of outputs, of states, each its own cotangent, and an anchor.
 
     Args:
-        pullback: that of JAX.
-        states: states after the backward pass.
         read: by weight, the rows that are differentiated.
         looked_up: by weight, the numbers of the rows that its gradient reaches.
         types: by argument of whole numbers, a zero of its type, which its gradient has too.
-        heads: cotangents of the outputs.
     """
     (grads,) = pullback((heads, states, np.zeros((), np.float32)))
     by_rows = {n: replace(rows, rows=grads[n]) for n, rows in read.items()}

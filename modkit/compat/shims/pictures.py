@@ -36,7 +36,6 @@ def toimage(
         low: the value that ``cmin`` becomes.
         cmin: smallest value; default that of the array.
         cmax: largest value; default that of the array.
-        mode: mode of the picture.
     """
     data = np.asarray(arr)
     if data.ndim == 3 and data.shape[-1] not in (3, 4) and data.shape[0] in (3, 4):
@@ -71,7 +70,6 @@ def imresize(arr: Any, size: Any, interp: str = "bilinear", mode: str | None = N
     Args:
         size: percent (an integer), a factor (a float), or (height, width).
         interp: nearest, lanczos, bilinear, bicubic or cubic.
-        mode: mode of the picture.
     """
     picture = toimage(arr, mode=mode)
     if isinstance(size, int | float | np.number):

@@ -102,7 +102,6 @@ class LayerOutputMinMaxCollector(_Collector):
     Args:
         quantized_dtype: kept as an attribute, as in MXNet; extremes are those of float32.
         include_layer: tensors to look at; ``None`` for all.
-        logger: of messages.
     """
 
     def __init__(

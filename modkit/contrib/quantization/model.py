@@ -171,10 +171,8 @@ def collect_layer_statistics(
 
     Args:
         mod: of float32; its executors keep the collector as their monitor callback.
-        data: batches.
         collector: its ``collect`` gets each tensor.
         max_num_examples: read this many examples; default all.
-        logger: of messages.
 
     Returns:
         The number of examples read.
@@ -283,7 +281,6 @@ def calib_graph(
         collector: from `quantize_graph`, after it has read batches.
         calib_mode: that of `quantize_graph`, but ``"none"``.
         quantized_dtype: that of `quantize_graph`.
-        logger: of messages.
 
     Raises:
         ParameterError: ``calib_mode`` is another, the collector is one for another, or no tensor
@@ -345,7 +342,6 @@ def quantize_model(
         quantize_mode: ``"full"`` quantizes each layer that can be; ``"smart"`` only convolutions,
             affine maps, and what lies between them.
         quantize_granularity: one range for each tensor.
-        logger: of messages.
 
     Returns:
         The symbol, its parameters and its auxiliary states.

@@ -26,7 +26,6 @@ def reduced_axes(name: str, ndim: int, axis: Axes | None, exclude: bool = False)
 
     Args:
         name: the operator, for the error.
-        ndim: how many there are.
         axis: which; ``None`` or none at all is all of them.
         exclude: all but those.
 

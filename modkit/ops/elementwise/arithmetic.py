@@ -44,7 +44,6 @@ def in_float(fn: Callable[..., jax.Array], rounds: bool = False) -> Callable[...
     beyond 65,504.
 
     Args:
-        fn: a function of floating point.
         rounds: a result that is whole but for rounding is that whole number, as XLA's ``log2(8)``,
             which is below 3.
     """

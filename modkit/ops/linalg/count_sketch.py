@@ -39,7 +39,6 @@ def count_sketch(
         data: features.
         h: the output feature of each feature, in [0, out_dim).
         s: its sign, 1 or -1. Neither ``h`` nor ``s`` has a gradient.
-        out_dim: the number of output features.
         processing_batch_size: no effect.
 
     Shapes:

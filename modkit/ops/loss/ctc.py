@@ -112,8 +112,6 @@ def ctc_loss(
         data_lengths: steps of each sequence; with ``use_data_lengths=True`` only.
         label_lengths: labels of each sequence; with ``use_label_lengths=True`` only. Without
             it, labels end before the first padding.
-        use_data_lengths: whether ``data_lengths`` is there.
-        use_label_lengths: whether ``label_lengths`` is there.
         blank_label: which class is the blank.
 
     Shapes:

@@ -100,7 +100,6 @@ def group_norm(
     Args:
         gamma: one scale a group (not a channel).
         beta: one shift a group.
-        num_groups: how many groups the channels make.
         eps: ``std = sqrt(var + eps)``.
         output_mean_var: show mean and ``std`` as second and third output, without gradient.
 

@@ -106,7 +106,6 @@ def softmax(
         axis: the axis that sums to 1.
         temperature: the divisor; default 1.
         dtype: type of the result; default that of ``data``.
-        use_length: whether ``length`` is there.
 
     Shapes:
         data: any.

@@ -65,7 +65,6 @@ def one_weight(
     """Register the update operator of a formula.
 
     Args:
-        name: MXNet's name.
         formula: ``formula(weight, grad, *states, **numbers)``: the new weight, and new states.
         shared: inputs after the states, which the formula takes by name.
         mixed: name of the mixed-precision form, which updates a float32 copy of a 16-bit weight.
