@@ -161,11 +161,7 @@ class DataParallelExecutorManager:
     aux_arrays = property(lambda self: self.execgrp.aux_arrays, doc="By state and device.")
 
     def install_monitor(self, monitor: Any) -> None:
-        """Install a Monitor.
-
-        Raises:
-            NotSupportedError: with buckets: each has executors of its own.
-        """
+        """Install a Monitor; NotSupportedError with buckets: each has executors of its own."""
         if self.sym_gen is not None:
             raise NotSupportedError(
                 "install_monitor: not with sym_gen, whose buckets have executors of their own; "

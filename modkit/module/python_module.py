@@ -214,9 +214,5 @@ class PythonLossModule(PythonModule):
         return [self._scores_grad]
 
     def install_monitor(self, mon: Monitor) -> None:
-        """Raise: there are no operators to show.
-
-        Raises:
-            NotSupportedError: always.
-        """
+        """Raise NotSupportedError: there are no operators to show."""
         raise NotSupportedError("PythonLossModule has no operators for a monitor to show")

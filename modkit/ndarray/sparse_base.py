@@ -205,19 +205,11 @@ class BaseSparseNDArray(NDArray):
         return other
 
     def reshape(self, *shape: Any, **kwargs: Any) -> NoReturn:
-        """Refused: a sparse array has no views.
-
-        Raises:
-            NotSupportedForSparseNDArray: always.
-        """
+        """Raise NotSupportedForSparseNDArray: a sparse array has no views."""
         raise self._refused("reshape")
 
     def asscalar(self) -> NoReturn:
-        """Refused, as in MXNet, for one element, too.
-
-        Raises:
-            NotSupportedForSparseNDArray: always.
-        """
+        """Raise NotSupportedForSparseNDArray, as in MXNet, for one element, too."""
         raise self._refused("asscalar")
 
     def _refused(self, what: str) -> NotSupportedForSparseNDArray:

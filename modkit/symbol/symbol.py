@@ -440,14 +440,7 @@ class Symbol(Fluent):
         return self.bind(ctx or current_context(), kwargs).forward()
 
     def gradient(self, wrt: Sequence[str]) -> Symbol:
-        """Raise: gradients are taken by executors.
-
-        Args:
-            wrt: not read.
-
-        Raises:
-            NotSupportedError: always.
-        """
+        """Raise NotSupportedError: gradients are taken by executors. ``wrt`` is not read."""
         raise NotSupportedError(
             f"gradient({list(wrt)!r}): a symbol of gradients is not supported (nor is it in "
             "MXNet); bind the symbol and call backward()"

@@ -122,21 +122,13 @@ def _refuse(what: str, instead: str) -> NotSupportedError:
 
 
 def get_cifar10() -> None:
-    """Check that ``data/cifar/train.rec`` and ``test.rec`` exist.
-
-    Raises:
-        NotSupportedError: they do not.
-    """
+    """Raise NotSupportedError unless ``data/cifar/train.rec`` and ``test.rec`` exist."""
     if not all((Path("data/cifar") / f"{n}.rec").is_file() for n in ("train", "test")):
         raise _refuse("CIFAR-10", "put train.rec and test.rec into ./data/cifar")
 
 
 def get_mnist_pkl() -> None:
-    """Check that ``data/mnist.pkl.gz`` exists.
-
-    Raises:
-        NotSupportedError: it does not.
-    """
+    """Raise NotSupportedError unless ``data/mnist.pkl.gz`` exists."""
     if not Path("data/mnist.pkl.gz").is_file():
         raise _refuse("mnist.pkl.gz", "put it into ./data, or use get_mnist()")
 
@@ -147,11 +139,7 @@ def get_zip_data(data_dir: str, url: str, data_origin_name: str) -> None:
 
 
 def get_bz2_data(data_dir: str, data_name: str, url: str, data_origin_name: str) -> None:
-    """Check that ``data_dir/data_name`` exists.
-
-    Raises:
-        NotSupportedError: it does not.
-    """
+    """Raise NotSupportedError unless ``data_dir/data_name`` exists."""
     if not (Path(data_dir) / data_name).is_file():
         raise _refuse(url, f"download it ({data_origin_name}) and unpack it to "
                       f"{Path(data_dir) / data_name}")  # fmt: skip
