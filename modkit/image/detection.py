@@ -99,7 +99,7 @@ class ImageDetIter(ImageIter):
             return boxes
 
     def check_label_shape(self, label_shape: Sequence[int]) -> None:
-        """Raise ShapeError (a ``ValueError``) for fewer boxes than now, or another width of them."""
+        """Raise ShapeError (a ``ValueError``) for fewer boxes than now, or another width."""
         if len(label_shape) != 2:
             raise ShapeError(f"ImageDetIter: label_shape: got {label_shape}, expected two sizes")
         if label_shape[0] < self.label_shape[0]:
