@@ -108,7 +108,11 @@ GateShapes = Iterator[tuple[str, tuple[int, ...]]]
 def gate_shapes_of(
     size: int, hidden: int, layers: int, mode: str, bidirectional: bool
 ) -> GateShapes:
-    """Name and shape of all gates' weights and biases, in order; ShapeError for other vectors."""
+    """Name and shape of the weights and biases of all gates in a vector of ``size``, in order.
+
+    Raises:
+        ShapeError: no number of inputs results in a vector of that size.
+    """
     sides = 2 if bidirectional else 1
     rest = size - vector_size(weight_shapes(0, mode, hidden, sides, layers, None))
     channels, remainder = divmod(rest, len(GATE_NAMES[mode]) * hidden * sides)

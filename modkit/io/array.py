@@ -339,11 +339,7 @@ class NDArrayIter(DataIter):
         }  # fmt: skip
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go to the position of `state_dict`.
-
-        Raises:
-            ParameterError: it is that of other data, or of another batch size.
-        """
+        """Go to the position of `state_dict`; ParameterError for other data or batch sizes."""
         check_position(self, state, num_data=self.num_data, batch_size=self._stride)
         self.cursor, self._carried = state["cursor"], state["carried"]
         self._order, self.idx = state["order"], state["idx"]

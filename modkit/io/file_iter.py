@@ -115,11 +115,7 @@ class MXDataIter(DataIter):
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go to the position of `state_dict`.
-
-        Raises:
-            ParameterError: it is that of another batch size.
-        """
+        """Go to the position of `state_dict`; ParameterError for that of another batch size."""
         check_position(self, state, batch_size=self.batch_size)
         with self._turn:
             self._move_to(state["place"])

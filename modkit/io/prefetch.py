@@ -145,11 +145,7 @@ class PrefetchingIter(HeldBatchIter):
         return None if None in states else {"n_iter": self.n_iter, "iters": states}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go to the position of `state_dict`.
-
-        Raises:
-            ParameterError: it is that of another iterator.
-        """
+        """Go to the position of `state_dict`; ParameterError for that of another iterator."""
         check_position(self, state, n_iter=self.n_iter)
         own = iter(state["iters"])
         self._begin(lambda each: move_to(each, next(own)))

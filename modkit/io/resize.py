@@ -51,11 +51,7 @@ class ResizeIter(HeldBatchIter):
         return None if inner is None else {"size": self.size, "cur": self.cur, "inner": inner}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go to the position of `state_dict`.
-
-        Raises:
-            ParameterError: it is that of another iterator.
-        """
+        """Go to the position of `state_dict`; ParameterError for that of another iterator."""
         check_position(self, state, size=self.size)
         move_to(self.data_iter, state["inner"])
         self.cur = state["cur"]

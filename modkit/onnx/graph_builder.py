@@ -170,7 +170,11 @@ class Call:
         return names
 
     def number(self, value: float, dtype: str | None = None) -> np.ndarray:
-        """A scalar constant, of the first input's type by default; NotSupportedError if none."""
+        """A scalar constant, of the first input's type by default.
+
+        Raises:
+            NotSupportedError: the type has no such number.
+        """
         dtype = dtype or self.inputs[0].dtype
         whole = np.dtype(dtype).kind in "iu"
         if whole and not (np.isfinite(value) and value == int(value)):

@@ -161,11 +161,7 @@ class BucketSentenceIter(DataIter):
         return {"curr_idx": self.curr_idx, "idx": batches, "data": list(self.data)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go to the position of `state_dict`.
-
-        Raises:
-            ParameterError: it is that of other sentences.
-        """
+        """Go to the position of `state_dict`; ParameterError for that of other sentences."""
         shapes = [rows.shape for rows in self.data], [rows.shape for rows in state["data"]]
         if shapes[0] != shapes[1]:
             raise ParameterError(

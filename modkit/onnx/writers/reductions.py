@@ -118,7 +118,14 @@ def _softmax(call: Call) -> str:
 
 
 def within(call: Call, length: Value, axis: int, sizes: Sequence[int | None]) -> str:
-    """Whether a position on ``axis`` is below ``length``, which gets the shape ``sizes``."""
+    """Whether a position on ``axis`` of the first input is below a length.
+
+    Args:
+        call: the node that is written.
+        length: the lengths.
+        axis: not negative.
+        sizes: a shape for the lengths, which broadcasts to that of the input.
+    """
     (size,) = call.static(call.inputs[0], axis)
     limit = call.reshape(call.as_type(length, "int64"), sizes)
     positions = ints(range(size)).reshape([-1 if a == axis else 1 for a in range(call.rank)])

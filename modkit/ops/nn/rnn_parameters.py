@@ -34,7 +34,11 @@ class Direction(NamedTuple):
 def weight_shapes(
     channels: int, mode: str, state_size: int, directions: int, layers: int, projection: int | None
 ) -> list[Direction]:
-    """Shapes of all layers and directions, in order; ParameterError for more than compile."""
+    """Shapes for every layer and direction, in the vector's order.
+
+    Raises:
+        ParameterError: there are more layers than a program is compiled for.
+    """
     if layers > _MOST_LAYERS:
         raise ParameterError(
             f"RNN: num_layers: got {layers}, expected {_MOST_LAYERS} at most; chain several nodes"
