@@ -125,7 +125,7 @@ def setting(name: str) -> Any:
 
 
 def surroundings(device: Any) -> str:
-    """Versions, JAX settings, tuning and device, for the key; NotDescribable from an archive."""
+    """Versions, JAX settings, tuning and device; NotDescribable if modkit is in an archive."""
     return f"{_versions()}\n{process_settings(device)}"
 
 

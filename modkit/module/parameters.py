@@ -253,7 +253,7 @@ def averaged(arrays: Mapping[str, NDArray], workers: Any) -> dict[str, NDArray]:
 
 
 def check_given(arg_params: Any, aux_params: Any, initializer: Any) -> None:
-    """Raise ParameterError for parameters in no dictionary, or an initializer that is none."""
+    """Raise ParameterError for parameters in no dictionary, or an initializer not callable."""
     for what, given in (("arg_params", arg_params), ("aux_params", aux_params)):
         if given is not None and not isinstance(given, Mapping):
             raise ParameterError(

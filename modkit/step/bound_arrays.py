@@ -78,7 +78,12 @@ class BoundArrays:
         return (*self.shared.values(), *self.local.values(), *self.aux.values())
 
     def snapshot(self, work: Work, *, on_host: bool) -> tuple[Arrays, Arrays, Arrays]:
-        """Arguments and auxiliary states, kept until ``work`` has run; ``on_host`` if there."""
+        """Shared and local arguments and auxiliary states, which ``work`` keeps until it has run.
+
+        Args:
+            work: the pass.
+            on_host: leave data and states on the host where they lie there.
+        """
         own, store, shared, aux = self.own, self.store, {}, {}
         local = {n: c.host_snapshot(work) if on_host else c.snapshot(work)
                  for n, c in self.local.items()}  # fmt: skip

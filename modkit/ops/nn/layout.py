@@ -53,7 +53,7 @@ def with_channels_last(axis: int) -> int:
 
 
 def per_axis(value: Shape | None, kernel: Shape, default: int, what: str) -> Shape:
-    """A number for each axis of the kernel, ``default`` for an empty tuple; else ShapeError."""
+    """A number for each axis of the kernel; ``()`` is ``default`` for all; else ShapeError."""
     if not value:
         return (default,) * len(kernel)
     if len(value) != len(kernel):
