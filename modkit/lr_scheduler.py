@@ -54,6 +54,7 @@ class LRScheduler(ChecksArguments):
 
     Args:
         base_lr: the initial rate after warm-up.
+        warmup_steps: number of warm-up updates.
         warmup_begin_lr: the rate at the start of the warm-up.
         warmup_mode: ``"linear"`` or ``"constant"``.
 
@@ -263,6 +264,9 @@ class PolyScheduler(_Decay):
 
     Args:
         max_update: the update at which the rate reaches ``final_lr``.
+        base_lr: the initial rate.
+        pwr: the power.
+        final_lr: the final rate.
         warmup_steps: this and the following, see `LRScheduler`.
 
     >>> schedule = PolyScheduler(max_update=4, base_lr=1.0)
@@ -292,6 +296,8 @@ class CosineScheduler(_Decay):
 
     Args:
         max_update: the update at which the rate reaches ``final_lr``.
+        base_lr: the initial rate.
+        final_lr: the final rate.
         warmup_steps: this and the following, see `LRScheduler`.
 
     >>> schedule = CosineScheduler(max_update=4, base_lr=1.0)

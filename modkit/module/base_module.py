@@ -127,6 +127,7 @@ class BaseModule:
         """Prepare for the next batch; only a bucketing module does something.
 
         Args:
+            data_batch: the batch.
             sparse_row_id_fn: ``sparse_row_id_fn(batch)`` returns the numbers of the rows that the
                 batch reads, by name of the row-sparse parameter. The names are checked.
 
@@ -163,6 +164,7 @@ class BaseModule:
             num_batch: how many batches, and one more is read; default all.
             batch_end_callback: called with a BatchEndParam after each batch.
             score_end_callback: called with one after the last.
+            reset: whether to reset the iterator first.
             epoch: the epoch number passed to callbacks.
             sparse_row_id_fn: see `prepare`.
 
@@ -233,6 +235,7 @@ class BaseModule:
                 arrays, a data frame, or an iterable of batches, in batches of the bound size.
             num_batch: how many batches, and one more is read; default all.
             merge_batches: join the batches' outputs along the first axis.
+            reset: whether to reset the iterator first.
             always_output_list: a list also where there is one output.
             sparse_row_id_fn: see `prepare`.
 
@@ -325,10 +328,13 @@ class BaseModule:
             eval_end_callback: called with a BatchEndParam after each scoring.
             eval_batch_end_callback: called with one after each batch of it.
             initializer, arg_params, aux_params, allow_missing: see ``init_params``.
+            force_rebind: bind anew also if bound.
+            force_init: initialise anew also if initialised.
             begin_epoch: number of the first epoch; more than 0 when training is resumed.
             num_epoch: number of epochs in all, counted from epoch 0: with ``begin_epoch=3`` and
                 ``num_epoch=5``, epochs 3 and 4 are trained.
             validation_metric: default ``eval_metric``.
+            monitor: a Monitor to install.
             sparse_row_id_fn: see `prepare`.
             steps_per_call: number of batches that one program trains on, which saves the
                 overhead of calls for small batches; default 1, or that of ``mx.engine.bulk``.
@@ -650,6 +656,7 @@ class BaseModule:
             label_shapes: the same for the labels; may be left out where none is given.
             for_training: whether gradients will be wanted.
             inputs_need_grad: whether those of the data inputs will be, too.
+            force_rebind: bind anew also if bound already.
             shared_module: a bound Module whose parameters to use; of a Module only.
             grad_req: ``"write"``, ``"add"`` or ``"null"`` for the parameters that are not fixed
                 (and the data, with ``inputs_need_grad``); or requests of single arguments, which
@@ -702,6 +709,7 @@ class BaseModule:
             arg_params: values of parameters by name.
             aux_params: values of auxiliary states by name.
             allow_missing: let ``initializer`` fill in what ``arg_params`` lacks, if it is given.
+            force_init: also if initialised already.
             allow_extra: pass over names that the network lacks without a warning.
 
         Raises:
@@ -738,6 +746,7 @@ class BaseModule:
             arg_params, aux_params: values by name.
             allow_missing: those that are not given keep their value, in a Module or
                 BucketingModule; in others ``init_params`` decides.
+            force_init: also if initialised already.
             allow_extra: pass over names that the network lacks.
 
         Raises:
@@ -791,6 +800,7 @@ class BaseModule:
             optimizer: an Optimizer, its name, or an ``optax.GradientTransformation``.
             optimizer_params: parameters of a named one. ``rescale_grad`` defaults to one over
                 the batch size.
+            force_init: also if initialised already.
             shard_optimizer_states: keep one part of the optimizer's states on each device (of all
                 workers), in place of all of them: ZeRO stage 1 (Rajbhandari et al., 2020,
                 arXiv:1910.02054). Gradients are reduce-scattered, each device updates its part of

@@ -63,10 +63,13 @@ class Module(BaseModule):
     """A symbol with parameters and an optimizer.
 
     Args:
+        symbol: the network.
+        data_names: its data inputs.
         label_names: its labels; ``None`` for none.
         logger: where ``fit`` writes.
         context: a device, or a list of them to split each batch over.
         work_load_list: share of a batch of each device; default equal ones.
+        fixed_param_names: parameters that are not trained.
         state_names: inputs that keep their value from batch to batch.
         group2ctxs: contexts of ``ctx_group`` attributes, by group: each group's nodes run there,
             and its parameters are there. For several contexts a list of contexts for a group, or
@@ -708,6 +711,8 @@ class Module(BaseModule):
         the same program.
 
         Args:
+            eval_metric: the metric.
+            labels: the batch's labels.
             pre_sliced: they are a list for each device.
         """
         if not (self.binded and self.params_initialized):
