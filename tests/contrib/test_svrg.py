@@ -112,3 +112,32 @@ def test_full_gradients_that_are_interrupted_leave_those_from_before():
     now = weight(module._mod_aux), module._param_dict[0]["fc_weight"].asnumpy()[0]
     np.testing.assert_array_equal(now, kept)
     assert not np.array_equal(weight(module), kept[0])
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_interrupted_where_they_are_kept_they_leave_those_from_before(first, monkeypatch):
+    module, data = made(1, 16)
+    module.init_optimizer(**SGD)
+    if not first:
+        module.update_full_grads(data)
+    before = [{n: g.asnumpy().tolist() for n, g in each.items()} for each in module._param_dict]
+    old = None if first else weight(module._mod_aux)
+    data.reset()
+    module.forward_backward(data.next())
+    module.update()
+    accumulate = module._accumulate_kvstore
+
+    def interrupted(key, value):
+        if key == "fc_bias":
+            raise KeyboardInterrupt
+        accumulate(key, value)
+
+    monkeypatch.setattr(module, "_accumulate_kvstore", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        module.update_full_grads(data)
+    now = [{n: g.asnumpy().tolist() for n, g in each.items()} for each in module._param_dict]
+    assert now == before
+    assert first or np.array_equal(weight(module._mod_aux), old)
+    data.reset()
+    module.forward_backward(data.next())
+    module.update()

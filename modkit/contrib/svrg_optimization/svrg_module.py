@@ -103,15 +103,17 @@ class SVRGModule(Module):
         """
         self._need("update_full_grads()", params=True)
         before = self._mod_aux.get_params() if self._param_dict else None
+        kept = self._param_dict and [dict(each) for each in self._param_dict]
         try:
             self._mod_aux.init_params(None, *self.get_params(), force_init=True)
             means = self._full_grads(train_data)
+            for name in means[0]:
+                self._accumulate_kvstore(name, [each[name] for each in means])
         except BaseException:  # mu is still the gradient at the w~ from before
+            self._param_dict = kept
             if before is not None:
                 self._mod_aux.init_params(None, *before, force_init=True)
             raise
-        for name in means[0]:
-            self._accumulate_kvstore(name, [each[name] for each in means])
 
     def _full_grads(self, train_data: Any) -> list[dict[str, NDArray]]:
         """The mean gradient over the batches of an iterator at w~, for each context."""
