@@ -39,6 +39,8 @@ class AttrScope(metaclass=Scoped):
         Inside the scope with those of the scopes around it, which are this thread's.
         """
         entered = AttrScope._stack.entered
+        if len(entered) == 1 and entered[0] is self:  # as for most symbols
+            return self._own | dict(attr or {})
         last = next((i for i in reversed(range(len(entered))) if entered[i] is self), None)
         around = [self] if last is None else entered[: last + 1]
         return {n: v for scope in around for n, v in scope._own.items()} | dict(attr or {})
