@@ -181,7 +181,8 @@ def refuse_unknown(op: Op, attrs: Attrs, is_tensor: Callable[[Any], bool]) -> No
     """Raise for an unknown name; warn where the operator ignores it, as in MXNet.
 
     Raises:
-        ParameterError: an unknown name, or an array or symbol as the value of a parameter.
+        ParameterError: an unknown name, or an NDArray or Symbol as the value of a parameter. Arrays
+            of NumPy and JAX pass: they are read as the parameter's kind.
     """
     for name, value in attrs.items():
         if name not in op.types:
@@ -191,9 +192,11 @@ def refuse_unknown(op: Op, attrs: Attrs, is_tensor: Callable[[Any], bool]) -> No
                 raise error
             warn_caller(f"{error}. As in MXNet, it has no effect")
         elif is_tensor(value) and not isinstance(value, np.ndarray | jax.Array):
+            article = "an" if type(value).__name__ == "NDArray" else "a"
             raise ParameterError(
-                f"{op.name}: {name}: got {type(value).__name__}, expected "
-                f"{spelled(op.types[name])}, a plain value; of an array that is array.asscalar()"
+                f"{op.name}: {name}: got {article} {type(value).__name__}, expected "
+                f"{spelled(op.types[name])}: parameters are plain values. `.asscalar()` gives that "
+                "of an array with one element"
             )
 
 

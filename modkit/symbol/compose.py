@@ -108,11 +108,6 @@ def _split(
 
 def _check_params(op: Op, params: Mapping[str, Any], is_symbol: Callable[[Any], bool]) -> None:
     """Refuse unknown names, symbols, and no inputs where their number is a parameter."""
-    for name, value in params.items():
-        if name in op.types and is_symbol(value):
-            raise ParameterError(
-                f"{op.name}: {name}: got {value!r}, expected a value: no graph computes parameters"
-            )
     if op.variadic and not params[op.variadic]:
         raise ParameterError(
             f"{op.name}: got no inputs, expected one or more; or their number, {op.variadic}, for "

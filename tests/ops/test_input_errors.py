@@ -246,14 +246,18 @@ def test_an_operator_without_parameters_leaves_unknown_ones_out():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda x, n: mx.nd.clip(x, a_min=n, a_max=5), "clip: a_min: got NDArray, expected float"),
-        (lambda x, n: x.clip(0, n), "clip: a_max: got NDArray, expected float"),
-        (lambda x, n: mx.nd.sum(x, axis=n), "sum: axis: got NDArray, expected a tuple of int"),
-        (lambda x, n: mx.nd.concat(x, x, dim=n), "Concat: dim: got NDArray, expected int"),
-        (lambda x, n: mx.nd.random.uniform(0, 1, n), "_random_uniform: shape: got NDArray"),
+        (
+            lambda x, n: mx.nd.clip(x, a_min=n, a_max=5),
+            "clip: a_min: got an NDArray, expected float",
+        ),
+        (lambda x, n: x.clip(0, n), "clip: a_max: got an NDArray, expected float"),
+        (lambda x, n: mx.nd.sum(x, axis=n), "sum: axis: got an NDArray, expected a tuple of int"),
+        (lambda x, n: mx.nd.concat(x, x, dim=n), "Concat: dim: got an NDArray, expected int"),
+        (lambda x, n: mx.nd.random.uniform(0, 1, n), "_random_uniform: shape: got an NDArray"),
         (
             lambda x, n: mx.sym.clip(mx.sym.Variable("x"), mx.sym.Variable("low"), 5),
-            "clip: a_min: got <Symbol low>, expected a value",
+            "clip: a_min: got a Symbol, expected float: parameters are plain values. `.asscalar()` "
+            "gives that of an array with one element",
         ),
     ],
 )
