@@ -95,7 +95,7 @@ def _read(value: Any, kind: Any) -> Any:
 
 
 def _read_union(value: Any, kinds: tuple[Any, ...]) -> Any:
-    if type(None) in kinds and (value is None or value == "None"):
+    if type(None) in kinds and (value is None or (isinstance(value, str) and value == "None")):
         return None
     failure: Exception = ValueError(value)
     for kind in kinds:

@@ -249,6 +249,11 @@ REFUSED = [
     ("no shape", lambda: mx.nd.Reshape(SAMPLE), "Reshape: shape: got () for (2,)"),
     ("no sizes", lambda: COLUMN[:1].reshape(), "reshape: got no shape"),
     ("draws without axes", lambda: mx.nd.random.normal(shape=()), "_random_normal: got no shape"),
+    *(
+        (f"draws of shape {each!r}", functools.partial(draw, shape=each), "got no shape")
+        for each in ([], "()", "[]", np.zeros(0))
+        for draw in (mx.nd.random.normal, functools.partial(mx.nd.random.randint, 0, 5))
+    ),
     ("zeros without axes", lambda: mx.nd.zeros(()), "zeros: got the shape ()"),
     ("ones without axes", lambda: mx.nd.ones(()), "ones: got the shape ()"),
     ("full without axes", lambda: mx.nd.full((), 1), "full: got the shape ()"),

@@ -256,8 +256,8 @@ def test_an_operator_without_parameters_leaves_unknown_ones_out():
         (lambda x, n: mx.nd.random.uniform(0, 1, n), "_random_uniform: shape: got an NDArray"),
         (
             lambda x, n: mx.sym.clip(mx.sym.Variable("x"), mx.sym.Variable("low"), 5),
-            "clip: a_min: got a Symbol, expected float: parameters are plain values. `.asscalar()` "
-            "gives that of an array with one element",
+            r"clip: a_min: got a Symbol, expected float: parameters are plain values. "
+            r"`.asscalar\(\)` gives that of an array with one element",
         ),
     ],
 )
@@ -272,3 +272,13 @@ def test_a_number_of_numpy_is_a_parameter():
     x = mx.nd.array([1, 9])
     for low in (np.float32(2), np.array(2)):
         assert mx.nd.clip(x, a_min=low, a_max=np.int64(5)).asnumpy().tolist() == [2, 5]
+
+
+def test_an_array_of_numpy_is_a_parameter_of_several_numbers():
+    x = mx.nd.array([[1, 2, 3]])
+    assert mx.nd.sum(x, axis=np.array([0, 1])).asnumpy().tolist() == [6]
+    assert mx.nd.tile(x, reps=np.array([2, 2])).shape == (2, 6)
+    assert mx.nd.random.normal(shape=np.array([2, 2])).shape == (2, 2)
+    for wrong in (np.array([[0, 1]]), np.array(["None"])):
+        with pytest.raises(ParameterError, match="sum: axis: got array.*expected a tuple of int"):
+            mx.nd.sum(x, axis=wrong)
