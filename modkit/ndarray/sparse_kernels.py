@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from modkit.context import cpu
+from modkit.errors import ParameterError
 from modkit.ndarray.ndarray import NDArray, _apply, new
 from modkit.ndarray.sparse_array import PLACES, CSRNDArray, RowSparseNDArray
 from modkit.ndarray.sparse_base import BaseSparseNDArray, find
@@ -271,9 +272,18 @@ def rows_of(x: CSRNDArray, rows: np.ndarray) -> CSRNDArray:
 
 @kernel("_sparse_retain")
 def retain(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    """Some of the stored rows."""
+    """Some of the stored rows.
+
+    Raises:
+        ParameterError: ``data`` is not row-sparse.
+    """
     x, rows = inputs
-    return x.retain(host(rows)) if x.stype == ROWS and rows.stype == DENSE else None
+    if x.stype != ROWS:
+        raise ParameterError(
+            f"{op.name}: data: got storage type {x.stype!r}, expected 'row_sparse'; "
+            "data.tostype('row_sparse') makes an array of it"
+        )
+    return x.retain(host(rows)) if rows.stype == DENSE else None
 
 
 @kernel("_contrib_getnnz", makes_dense=True)

@@ -160,11 +160,18 @@ def test_operators_about_storage_on_dense_arrays():
     np.testing.assert_array_equal(ids.asnumpy(), [-2, -1])
     sums = mx.nd._internal._square_sum(a, axis=1, keepdims=True)
     np.testing.assert_array_equal(sums.asnumpy(), [[5], [9]])
-    kept = mx.nd._internal._sparse_retain(a, mx.nd.array([1]))
-    np.testing.assert_array_equal(kept.tostype("default").asnumpy(), [[0, 0, 0], [0, 0, 3]])
     symbol = mx.sym.sparse.retain(mx.sym.Variable("a"), mx.sym.Variable("i"))
     (out,) = symbol.eval(a=a, i=mx.nd.array([0]))
     np.testing.assert_array_equal(out.asnumpy(), [[1, 0, -2], [0, 0, 0]])
+
+
+@pytest.mark.parametrize("stype", ["default", "csr"])
+def test_retain_takes_row_sparse_arrays_alone(stype):
+    a, rows = mx.nd.array([[1, 0, -2], [0, 0, 3]]).tostype(stype), mx.nd.array([1])
+    with pytest.raises(ParameterError, match=f"_sparse_retain: data: got storage type '{stype}'"):
+        mx.nd._internal._sparse_retain(a, rows)
+    with pytest.raises(ParameterError, match="expected row_sparse"):
+        mx.nd.sparse.retain(a, rows)
 
 
 @pytest.mark.parametrize("types", [("float16", "int32"), ("int32", "float32"), ("uint8", "int32")])
