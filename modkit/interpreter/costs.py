@@ -17,19 +17,20 @@ NODE_S = 10e-6
 """The time of a node of a tape besides NumPy's."""
 
 MANY_STEPS = 400
-"""Programs of more steps are not NumPy's: they are compiled at once."""
+"""The most steps of a program that NumPy runs."""
 
 MOST_NODES = 48
-"""Larger graphs are not traced for NumPy: the disk cache may hold their programs, untraced."""
+"""The most nodes of a graph that is traced for NumPy; the disk cache finds the programs of larger
+ones without a trace."""
 
 MOST_UPDATED = 2
-"""Longer lists of parameters take NumPy longer than a compiled update: they are not traced."""
+"""The most parameters of an update that NumPy runs; a compiled update of more is faster."""
 
 _DRAW_S = 0.2
 """The time in which XLA compiles the cipher of a random number."""
 
-_NEW = 64
-"""Most calls of a tape that run node by node: by then tracing it as one program has paid."""
+_MOST_TAPE_CALLS = 64
+"""The most calls of a tape that run node by node before it is traced as one program."""
 
 
 def compilation_s(steps: int, draws: int = 0) -> float:
@@ -38,11 +39,18 @@ def compilation_s(steps: int, draws: int = 0) -> float:
 
 
 def calls_of_program(cost_s: float, compiling_s: float, call_s: float) -> float:
-    """All calls where a compiled one takes as long; else those that take as long as compiling."""
+    """The calls of a program that NumPy runs.
+
+    All, where one takes NumPy no longer than a compiled call; else as many as take as long as
+    compiling.
+    """
     return math.inf if cost_s <= call_s else compiling_s // cost_s
 
 
 def calls_of_tape(cost_s: float, steps: int) -> float:
-    """Calls of a structure node by node; one that is no program of NumPy's waits until it pays."""
-    pays = compilation_s(steps) // cost_s if cost_s else _NEW
-    return pays if steps > MANY_STEPS else min(pays, _NEW)
+    """The calls of a tape that run node by node: as many as take as long as compiling.
+
+    They are at most `_MOST_TAPE_CALLS` where NumPy may run the tape as one program after them.
+    """
+    pays = compilation_s(steps) // cost_s if cost_s else _MOST_TAPE_CALLS
+    return pays if steps > MANY_STEPS else min(pays, _MOST_TAPE_CALLS)

@@ -189,6 +189,19 @@ def test_where_it_is(environment, variables, folder):
     assert (made and made.folder) == (folder and Path(folder))
 
 
+def test_a_folder_that_cannot_be_found_is_a_warning(environment, caplog):
+    def gone():
+        raise FileNotFoundError("no working directory")
+
+    environment.setattr(os, "getcwd", gone)
+    for named, fault in (("here", "no working directory"), ("~nobody-has-this-name", "home")):
+        environment.setenv("MODKIT_CACHE", named)
+        assert stores.default_cache.__wrapped__() is None
+        assert f"MODKIT_CACHE={named}: compiled programs are not kept" in caplog.messages[-1]
+        assert fault in caplog.messages[-1]
+    assert len(caplog.messages) == 2
+
+
 def test_small_writes_do_not_weigh_all_entries_each_time(tmp_path, monkeypatch):
     store, seen = DiskCache(tmp_path / "programs", limit_bytes=64_000), []
     weighed = Path.lstat
