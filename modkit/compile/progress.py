@@ -32,8 +32,10 @@ class CompilationProgress:
         self._timer.daemon = True
 
     def __enter__(self) -> Self:
-        # Python's locks raise RuntimeError when they are interrupted.
-        with DeferredSignals(), contextlib.suppress(RuntimeError):  # there can be no more threads
+        with (
+            DeferredSignals(),  # Python's locks raise RuntimeError when they are interrupted
+            contextlib.suppress(RuntimeError),  # there can be no more threads
+        ):
             self._timer.start()
         return self
 

@@ -190,9 +190,12 @@ _T = TypeVar("_T")
 _INERT = "inert"
 
 Inert = Annotated[_T, _INERT]
-"""A parameter of that kind without an effect here: calls read it, nodes keep it, and the operator's
-function gets its default.
+"""A parameter that the operator's function does not get: calls and nodes keep it, for storage types
+and inference or for nothing.
 """
+
+Device = Inert[str]
+"""MXNet's parameter for the device. Where an array is made is decided outside the operator."""
 
 
 def without_inert(kind: Any) -> tuple[Any, bool]:

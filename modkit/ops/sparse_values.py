@@ -268,7 +268,7 @@ def named_rows(data: Any, count: int, factor: bool = False) -> Rows:
 
 def keeps_zeros(op: Op, value: Any, attrs: Attrs) -> bool:
     """Whether the operator runs on the stored elements alone: it maps 0 to 0."""
-    on_values = op.storage.kernel == "values" and not op.name.startswith("_scatter")
+    on_values = op.storage.kernel == "values" and op.storage.keeps_zeros
     return on_values and op.storage.result([value.stype], attrs) != DENSE
 
 

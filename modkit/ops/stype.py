@@ -48,6 +48,8 @@ class Storage:
             row-sparse.
         by_kernel: its kernel runs on arrays of the tape too: what it gives has no gradient, or is
             recorded by the kernel.
+        keeps_zeros: elements that are not stored are 0 for its function too; ``False`` where it
+            makes something else of 0, which the kernel leaves out.
     """
 
     result: Callable[[Sequence[str], Attrs], str] = _dense
@@ -56,6 +58,7 @@ class Storage:
     from_dense: bool = False
     picks_rows: Callable[[Attrs], bool] = lambda attrs: False
     by_kernel: bool = False
+    keeps_zeros: bool = True
 
 
 PLAIN = Storage()

@@ -1,7 +1,7 @@
 """Mixed precision: the element type that each operator computes in, of a graph in float32.
 
 Under a 16-bit *compute type* an operator reads its inputs as its registry entry says
-(`modkit.ops.registry.Precision`): products in the compute type, operators between two products in
+(`modkit.ops.entry.Precision`): products in the compute type, operators between two products in
 the type that comes, all others in float32. An output of the graph that has the compute type is cast
 to float32. Parameters are inputs: they are cast where they are used, and their gradients are
 float32. A bias is not cast: it is added, and its gradient summed, in float32. `RNN` casts its

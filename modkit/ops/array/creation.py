@@ -10,12 +10,9 @@ import jax.numpy as jnp
 
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ops.elementwise.arithmetic import convert, is_whole
-from modkit.ops.parameters import DType, Inert, Shape
+from modkit.ops.parameters import Device, DType, Shape
 from modkit.ops.registry import op, unary
 from modkit.ops.stype import Storage, first
-
-Device = Inert[str]
-"""MXNet's parameter for the device. Where an array is made is decided outside the operator."""
 
 
 def require_shape(name: str, shape: Shape | None) -> Shape:

@@ -10,11 +10,10 @@ import jax.numpy as jnp
 from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.array.creation import Device
 from modkit.ops.array.indexing import whole
 from modkit.ops.dtype_inference import int64_result
 from modkit.ops.elementwise.arithmetic import is_whole
-from modkit.ops.parameters import Axes, Shape
+from modkit.ops.parameters import Axes, Device, Shape
 from modkit.ops.partial_shapes import check_axis
 from modkit.ops.registry import op
 

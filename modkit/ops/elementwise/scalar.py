@@ -14,7 +14,7 @@ from modkit.ops.elementwise.pairs import PAIRS, REVERSED, Function, camel
 from modkit.ops.entry import Precision
 from modkit.ops.parameters import Attrs, Traced
 from modkit.ops.registry import Declared, op
-from modkit.ops.stype import KEPT
+from modkit.ops.stype import Storage, first
 
 
 def _working_type(dtype: str, is_int: bool) -> str:
@@ -71,8 +71,9 @@ for _pair in PAIRS.values():
             _pair.after_number, _pair.compute, _pair.of("scalar", "data"),
             _pair.precision_flipped or _precision, flip=True, aliases=(camel(_pair.after_number),),
         )  # fmt: skip
+_STORED_ALONE = Storage(first, "values", keeps_zeros=False)
 for _name, _fn, _doc in (
     ("_scatter_plus_scalar", jnp.add, "``data + scalar``; the name is from sparse arrays"),
     ("_scatter_minus_scalar", jnp.subtract, "``data - scalar``; the name is from sparse arrays"),
 ):
-    _register(_name, _fn, _doc, "float32", storage=KEPT)
+    _register(_name, _fn, _doc, "float32", storage=_STORED_ALONE)

@@ -17,7 +17,7 @@ from modkit.ops.parameters import Attrs, Inert
 from modkit.ops.partial_shapes import Rule, Sizes, link, merge
 from modkit.ops.registry import op
 
-Batch = Inert[int]
+_Batch = Inert[int]
 """The number of rows that MXNet transforms at a time."""
 
 
@@ -51,7 +51,7 @@ def _half(size: int) -> int:
 
 
 @op("_contrib_fft", precision="float32", partial=_rule(lambda n: 2 * n, _half))
-def fft(data: Any, *, compute_size: Batch = 128) -> Any:
+def fft(data: Any, *, compute_size: _Batch = 128) -> Any:
     """The discrete Fourier transform ``y_k = Σ_n x_n exp(-2πi kn/d)`` of real rows.
 
     Shapes:
@@ -67,7 +67,7 @@ def fft(data: Any, *, compute_size: Batch = 128) -> Any:
 
 
 @op("_contrib_ifft", precision="float32", partial=_rule(_half, lambda n: 2 * n))
-def ifft(data: Any, *, compute_size: Batch = 128) -> Any:
+def ifft(data: Any, *, compute_size: _Batch = 128) -> Any:
     """The real part of ``x_n = Σ_k y_k exp(2πi kn/d)``, without the factor ``1/d``.
 
     ``ifft(fft(x)) = d·x``.

@@ -95,5 +95,8 @@ def sparse_embedding(
     output_dim: Size,
     dtype: Inert[DType] = "float32",
 ) -> jax.Array:
-    """`Embedding` with ``sparse_grad``."""
+    """Rows of ``weight``, looked up by number; the gradient of the weight is row-sparse.
+
+    Arguments and shapes are those of `Embedding`.
+    """
     return embedding(data, weight, input_dim=input_dim, output_dim=output_dim)

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.array.creation import Device, require_shape
+from modkit.ops.array.creation import require_shape
 from modkit.ops.elementwise.arithmetic import convert
 from modkit.ops.floating import require_floating
 from modkit.ops.loops import while_loop
-from modkit.ops.parameters import Attrs, Shape, Traced
+from modkit.ops.parameters import Attrs, Device, Shape, Traced
 from modkit.ops.random.distributions import DISTRIBUTIONS, Distribution
 from modkit.ops.registry import op
 from modkit.ops.schema import with_schema
