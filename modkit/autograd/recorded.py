@@ -53,11 +53,10 @@ def get_symbol(x: NDArray) -> Symbol:
 
 def _node(name: str, attrs: Any, inputs: list[Entry]) -> Node:
     op = get_op(name)
-    needed = {"end"} if name == "slice_axis" else ()  # MXNet reads no file without it
     given = {
         n: spell(v)
         for n, v in attrs.items()
-        if n in needed or n not in op.defaults or v != op.defaults[n]
+        if n in op.always_written or n not in op.defaults or v != op.defaults[n]
     }
     return Node(op.name, NameManager.current.get(None, op.hint), given, inputs)
 

@@ -169,11 +169,7 @@ def _sort_variadic(
 
 
 def _attributes(op: Op, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments but ``None`` for unknown names.
-
-    A parameter that is ``None`` is kept: MXNet reads no ``slice_axis`` from a file without its
-    ``end``.
-    """
+    """Arguments but ``None`` for unknown names; nodes keep a parameter that is ``None``."""
     return {n: v for n, v in given.items() if v is not None or n in op.types}
 
 

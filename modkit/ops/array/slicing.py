@@ -113,7 +113,13 @@ def _slice_axis_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attr
     return [tuple(xs)], [tuple(ys)]
 
 
-@op("slice_axis", precision="through", partial=_slice_axis_partial, partial_is_complete=True)
+@op(
+    "slice_axis",
+    precision="through",
+    partial=_slice_axis_partial,
+    partial_is_complete=True,
+    always_written=("end",),
+)
 def slice_axis(data: jax.Array, *, axis: int, begin: int, end: int | None = None) -> jax.Array:
     """A part of one axis.
 
