@@ -13,8 +13,10 @@ from modkit.callback.curves import figure, save_figure
 from modkit.callback.run import Run
 from modkit.constructors import check_at_least
 from modkit.errors import NotSupportedError, ParameterError
+from modkit.metric import F1, MCC, PCC, Accuracy, PearsonCorrelation, TopKAccuracy
+from modkit.metric.composite import leaves
 
-_GROWING = ("acc", "f1", "mcc", "pcc", "pearson")
+_GROWING = (Accuracy, TopKAccuracy, F1, MCC, PCC, PearsonCorrelation)
 
 
 class LRFinder(Callback):
@@ -22,7 +24,8 @@ class LRFinder(Callback):
 
     Under ``fit(accumulate=K)`` the batches of an update count as one.
 
-    The metric of ``fit`` has to be a loss: ``eval_metric="ce"``. It ends the training, and gives
+    The metric of ``fit``, of a composite its first one, has to be a loss: ``eval_metric="ce"``. The
+    finder ends the training, and gives
     the module the parameters, optimizer states and rate that it had before.
 
     Args:
@@ -80,11 +83,13 @@ class LRFinder(Callback):
                 "LRFinder: the sweep is undone at its end, so that no checkpoint of it can be "
                 "resumed; leave out Checkpoint and resume"
             )
-        metric = run.eval_metric.get_name_value()[0][0]
-        if any(each in metric.lower() for each in _GROWING):
+        metrics = leaves(run.eval_metric)
+        if not metrics or isinstance(metrics[0], _GROWING):
+            got = (
+                f"{metrics[0].name!r}, which grows as the training succeeds" if metrics else "none"
+            )
             raise ParameterError(
-                f"LRFinder: eval_metric: got {metric!r}, which grows as the training succeeds; "
-                'expected a loss: eval_metric="ce"'
+                f'LRFinder: eval_metric: got {got}; expected a loss: eval_metric="ce"'
             )
         self._state, self._rate = run.module.state_dict(), optimizer.lr
         self.rates, self.losses, self._smooth = [], [], 0.0

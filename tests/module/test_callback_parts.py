@@ -535,6 +535,23 @@ def test_a_finder_refuses_checkpoints_and_metrics_that_grow(tmp_path):
             fit(mx.callback.LRFinder(), eval_metric="ce", **options)
 
 
+def test_a_finder_takes_losses_of_any_name():
+    def error(label, pred):
+        return abs(label - pred.argmax(1)).mean()
+
+    options = {"num_epoch": 1, "eval_metric": mx.metric.np(error, "vaccine_loss")}
+    finder = mx.callback.LRFinder(batches=2)
+    fit(finder, **options)
+    assert len(finder.losses) == 2
+    for wrong, name in (
+        (mx.metric.Accuracy(name="loss"), "got 'loss', which grows"),
+        (mx.metric.create(["f1", "ce"]), "got 'f1', which grows"),
+        (mx.metric.CompositeEvalMetric(), "got none"),
+    ):
+        with pytest.raises(ParameterError, match=f"eval_metric: {name}"):
+            fit(mx.callback.LRFinder(), eval_metric=wrong)
+
+
 def test_two_averages_leave_the_training_alone():
     ema, swa = (kind(at_end=False) for kind in (mx.callback.EMA, mx.callback.SWA))
     alone = values(fit(eval_data=data()))
