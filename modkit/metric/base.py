@@ -100,13 +100,15 @@ class EvalMetric(ChecksArguments):
     def reset(self) -> None:
         """Clear the local and the global totals."""
         # With a float of Python, NumPy 2 adds up a subclass's float32 numbers in float32.
-        self.num_inst = self.global_num_inst = 0
-        self.sum_metric = self.global_sum_metric = np.float64(0)
+        with totals_lock:
+            self.num_inst = self.global_num_inst = 0
+            self.sum_metric = self.global_sum_metric = np.float64(0)
 
     def reset_local(self) -> None:
         """Clear the local totals of `get`; keep the global ones of `get_global`."""
-        self.num_inst = 0
-        self.sum_metric = np.float64(0)
+        with totals_lock:
+            self.num_inst = 0
+            self.sum_metric = np.float64(0)
 
     def get(self) -> tuple[Any, Any]:
         """Name and value since the last reset; NaN without any instance.
@@ -123,7 +125,8 @@ class EvalMetric(ChecksArguments):
 
     def _sums(self, kind: Literal["", "global_"] = "") -> tuple[Any, Any]:
         """A total and its number of instances, of one moment."""
-        return getattr(self, f"{kind}sum_metric"), getattr(self, f"{kind}num_inst")
+        with totals_lock:
+            return getattr(self, f"{kind}sum_metric"), getattr(self, f"{kind}num_inst")
 
     def _value(self, total: Any, count: Any) -> Any:
         value = total / count if count else math.nan

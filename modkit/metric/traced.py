@@ -96,7 +96,7 @@ class TracedMetric(EvalMetric):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """See `EvalMetric.load_state_dict`. Drops pending updates."""
         with totals_lock:
-            self._pending = []
+            self._pending, self._pending_bytes = [], 0
             super().load_state_dict(state)
 
     def merge(self, state: Mapping[str, Any]) -> None:

@@ -1,6 +1,11 @@
 """Totals of custom metrics."""
 
+import threading
+
+import pytest
+
 import modkit as mx
+from modkit.metric import base
 
 
 class Sums(mx.metric.EvalMetric):
@@ -23,3 +28,24 @@ def test_float32_numbers_add_up_in_float64():
             metric.update([mx.nd.zeros(1)], [mx.nd.array([value])])
         assert metric.get()[1] == 25000000.525
         assert type(metric.get()[1]) is float
+
+
+@pytest.mark.parametrize("name", ["get", "get_global", "reset", "reset_local"])
+def test_totals_are_of_one_moment(name, monkeypatch):
+    """A thread that reads or clears them waits for one that is adding."""
+    metric, entered = mx.metric.CustomMetric(lambda label, pred: 1.0), []
+
+    class Lock:
+        def __init__(self):
+            self.inner = threading.RLock()
+
+        def __enter__(self):
+            entered.append(1)
+            self.inner.acquire()
+
+        def __exit__(self, *error):
+            self.inner.release()
+
+    monkeypatch.setattr(base, "totals_lock", Lock())
+    getattr(metric, name)()
+    assert entered
