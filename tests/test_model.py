@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.errors import NotReadyError, ParameterError
+from modkit.errors import NotReadyError, ParameterError, ShapeError
 from modkit.model import (
     _create_kvstore,
     _initialize_kvstore,
@@ -338,9 +338,16 @@ def test_the_initializer_fills_parameters_in_the_order_of_arguments():
     model.fit(X, Y)
     assert seen == [(str, "fc_weight", (3, 4)), (str, "fc_bias", (3,))]
     assert (model.arg_params["fc_weight"].asnumpy() == 0.25).all()
-    for wrong in (None, "xavier"):
-        with pytest.raises(TypeError):
+    for wrong, says in ((None, "not callable"), ("ones", "got 'ones', expected an Initializer")):
+        with pytest.raises(TypeError, match=says):
             mx.model.FeedForward(net(), num_epoch=1, initializer=wrong).fit(X, Y)
+
+
+@pytest.mark.parametrize("shape", [(1, 4), (3, 1), (4,), (1, 3, 4)])
+def test_parameters_of_another_shape_are_not_broadcast(shape):
+    model = made(arg_params={"fc_weight": mx.nd.ones(shape)})
+    with pytest.raises(ShapeError, match=r"'fc_weight': got shape \(.*\), expected \(3, 4\)"):
+        model.fit(X, Y)
 
 
 def test_arrays_of_64_bits_train_parameters_of_32():

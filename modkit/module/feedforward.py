@@ -20,6 +20,7 @@ from modkit.module.argument_checks import as_list
 from modkit.module.base_module import BaseModule
 from modkit.module.bucketing_module import BucketingModule
 from modkit.module.module import Module
+from modkit.module.parameters import check_given
 from modkit.ndarray import NDArray
 
 _DEFAULT_INITIALIZER = Uniform(0.01)
@@ -31,6 +32,7 @@ class FeedForward:
     Inputs are the arguments whose names end in ``data`` or ``label``; the rest are parameters.
     Differs: `predict` uses the present parameters; MXNet's keeps those of its first call while
     shapes stay. `score` resets the metric that it is given; MXNet's adds to what it holds.
+    Parameters of another shape are refused, which MXNet's broadcasts.
 
     Args:
         symbol: the net, or a function from bucket key to net.
@@ -155,8 +157,10 @@ class FeedForward:
             Names of arguments, parameters and auxiliary states.
 
         Raises:
-            ShapeError: shapes that ``inputs`` do not decide.
+            ShapeError: shapes that ``inputs`` do not decide, or other ones of given arrays.
+            ParameterError: an initializer that is not callable.
         """
+        check_given(self.arg_params, self.aux_params, self.initializer)
         descs = [each if isinstance(each, DataDesc) else DataDesc(*each) for each in inputs]
         shapes, _, aux_shapes = self.symbol.infer_shape(**{d.name: d.shape for d in descs})
         if shapes is None:
@@ -176,6 +180,11 @@ class FeedForward:
         arrays = {name: nd.zeros(shape, dtype=dtype or "float32") for name, shape, dtype in rows}
         for name, array in arrays.items():
             if given and name in given:
+                if (shape := np.shape(given[name])) != array.shape:
+                    raise ShapeError(
+                        f"FeedForward: parameter {name!r}: got shape {shape}, expected "
+                        f"{array.shape} as the net and its inputs decide"
+                    )
                 array[:] = given[name]
             else:
                 self.initializer(name, array)
