@@ -210,9 +210,10 @@ class EvalMetric(ChecksArguments):
         )
 
 
-_CONFIGURATION = frozenset(
-    ["name", "output_names", "label_names", "statistic", "_kwargs", "_pairs", "_pending"]
-)
+_CONFIGURATION = frozenset([
+    "name", "output_names", "label_names", "statistic", "_kwargs", "_pairs", "_pending",
+    "_pending_bytes", "_each_bytes",
+])  # fmt: skip
 
 
 def _is_state(value: Any) -> bool:
