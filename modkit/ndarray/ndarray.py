@@ -873,7 +873,7 @@ def _binary(
         return NotImplemented
     if flip:
         array, other = other, array
-    if array.stype != "default" and array.shape == other.shape and pair.storage.kernel:
+    if array.stype != "default" and array.shape == other.shape and pair.keeps_sparse:
         return _call(pair.alike, array, other, **rest)
     return _call(pair.wide, array, other, **rest)
 

@@ -11,15 +11,16 @@ from modkit.errors import ParameterError
 from modkit.ndarray.ndarray import NDArray, array, invoke, require_array
 from modkit.ops.array.split import split_v2_attrs
 from modkit.ops.elementwise.pairs import PAIRS
-from modkit.ops.registry import get_op
+from modkit.ops.registry import get_op, sentence
 
 _OPERAND = (NDArray, bool, int, float, np.number)
 _Number = bool | int | float | np.number
 
 
-def _pair(name: str, stem: str = "") -> Callable[..., Any]:
+def _pair(stem: str) -> Callable[..., Any]:
     """A function of two arrays, of an array and a number, or of two numbers."""
-    pair = PAIRS[stem or name]
+    pair = PAIRS[stem]
+    name = pair.public
 
     def function(lhs: NDArray | _Number, rhs: NDArray | _Number) -> Any:
         if not (isinstance(lhs, _OPERAND) and isinstance(rhs, _OPERAND)):
@@ -36,16 +37,17 @@ def _pair(name: str, stem: str = "") -> Callable[..., Any]:
         return invoke(get_op(pair.wide), (lhs, rhs), {})
 
     function.__name__ = function.__qualname__ = name
-    doc = f"{pair.doc[0].upper()}{pair.doc[1:]}"
-    function.__doc__ = f"{doc}, elementwise with broadcasting; either may be a number."
+    function.__doc__ = sentence(
+        f"{pair.doc}, elementwise with broadcasting; either may be a number"
+    )
     return function
 
 
 add = _pair("add")
-subtract = _pair("subtract", "sub")
-multiply = _pair("multiply", "mul")
-divide = true_divide = _pair("divide", "div")
-modulo = _pair("modulo", "mod")
+subtract = _pair("sub")
+multiply = _pair("mul")
+divide = true_divide = _pair("div")
+modulo = _pair("mod")
 _power = _pair("power")
 
 

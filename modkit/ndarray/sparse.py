@@ -161,9 +161,10 @@ def retain(data: RowSparseNDArray, indices: Any, out: NDArray | None = None) -> 
     return invoke(get_op("_sparse_retain"), (data, rows), {} if out is None else {"out": out})
 
 
-def _pair(name: str, stem: str) -> Any:
+def _pair(stem: str) -> Any:
     """The function of `modkit.ndarray.overloads`, which keeps storage types for equal shapes."""
-    broadcast, alike = getattr(overloads, name), PAIRS[stem].alike
+    name, alike = PAIRS[stem].public, PAIRS[stem].alike
+    broadcast = getattr(overloads, name)
 
     def function(lhs: Any, rhs: Any) -> Any:
         same = isinstance(lhs, NDArray) and isinstance(rhs, NDArray) and lhs.shape == rhs.shape
@@ -174,10 +175,10 @@ def _pair(name: str, stem: str) -> Any:
     return function
 
 
-add = _pair("add", "add")
-subtract = _pair("subtract", "sub")
-multiply = _pair("multiply", "mul")
-divide = _pair("divide", "div")
+add = _pair("add")
+subtract = _pair("sub")
+multiply = _pair("mul")
+divide = _pair("div")
 
 
 # ── From what is given ──────────────────────────────────────────────────────────────────────

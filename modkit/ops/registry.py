@@ -126,10 +126,15 @@ def binary(
     _register_row(lambda lhs, rhs: fn(lhs, rhs), name, doc, precision, aliases, fields)
 
 
+def sentence(text: str) -> str:
+    """The text with a capital letter and a full stop."""
+    return text[0].upper() + text[1:] + ("" if text.endswith(".") else ".")
+
+
 def _register_row(
     run: Any, name: str, doc: str, precision: Precision, aliases: Sequence[str], fields: OpFields
 ) -> None:
-    run.__doc__ = doc[0].upper() + doc[1:] + ("" if doc.endswith(".") else ".")
+    run.__doc__ = sentence(doc)
     run.__name__ = name.lstrip("_")
     fields = {"same_shape": True, "elementwise": True, **fields}
     op(name, precision=precision, aliases=aliases, **fields)(run)

@@ -38,9 +38,11 @@ class Pair:
         on_numbers: the function of two numbers.
         doc: what it computes, of ``lhs`` and ``rhs``.
         precision: see `Op`; with a number ``"alike"`` is ``"through"``.
-        number: the operator of an array and a number is ``_<number>_scalar``.
-        flipped: the same with the number first; ``""`` where the order does not matter.
-        precision_flipped: its precision, where that is another one.
+        function: the function of ``mx.nd``; ``""`` for the stem.
+        number: the operator of an array and a number is ``_<number>_scalar``; ``""`` for the stem.
+        has_reverse: the number may come first, in ``_r<number>_scalar``.
+        precision_reverse: its precision, where that is another one.
+        mirror: of a comparison the one of both operands in the other order.
         is_sparse: MXNet names it again for sparse arrays.
         compares: its result is 0 or 1.
         storage: storage types on arrays of one shape.
@@ -53,9 +55,11 @@ class Pair:
     on_numbers: Function
     doc: str
     precision: Precision = "float32"
+    function: str = ""
     number: str = ""
-    flipped: str = ""
-    precision_flipped: Precision | None = None
+    has_reverse: bool = False
+    precision_reverse: Precision | None = None
+    mirror: str = ""
     is_sparse: bool = False
     compares: bool = False
     storage: Storage = PLAIN
@@ -80,12 +84,24 @@ class Pair:
     @functools.cached_property
     def after_number(self) -> str:
         """The operator of a number and an array."""
-        return f"_{self.flipped}_scalar" if self.flipped else self.with_number
+        if self.has_reverse:
+            return f"_r{self.number or self.stem}_scalar"
+        return f"_{self.mirror}_scalar" if self.mirror else self.with_number
+
+    @functools.cached_property
+    def public(self) -> str:
+        """The name of the function of ``mx.nd``."""
+        return self.function or self.stem
 
     @functools.cached_property
     def called(self) -> str:
         """The name by which Python's operator calls `alike`."""
         return f"_{self.number or self.stem}"
+
+    @functools.cached_property
+    def keeps_sparse(self) -> bool:
+        """Whether sparse arrays of one shape may give a sparse one."""
+        return bool(self.storage.kernel)
 
     def of(self, lhs: str, rhs: str) -> str:
         """Its documentation with other names of the operands."""
@@ -94,7 +110,7 @@ class Pair:
 
 def camel(name: str) -> str:
     """MXNet's older name of an operator with a number: ``_RMinusScalar`` of ``_rminus_scalar``."""
-    reverse, stem = ("R", name[2:]) if name in REVERSED else ("", name[1:])
+    reverse, stem = ("R", name[2:]) if name in _REVERSED else ("", name[1:])
     return f"_{reverse}" + "".join(word.title() for word in stem.split("_"))
 
 
@@ -116,10 +132,10 @@ def _of_product(stypes: Sequence[str], _attrs: Attrs) -> str:
 _BY_ROW = Storage(lambda stypes, _: CSR if list(stypes) == [CSR, DENSE] else DENSE)
 
 
-def _comparison(stem: str, compute: Function, on_numbers: Function, sign: str, flip: str) -> Pair:
+def _comparison(stem: str, compute: Function, on_numbers: Function, sign: str, mirror: str) -> Pair:
     return Pair(
         stem, truth(compute), _flag(on_numbers), f"1 where ``lhs {sign} rhs``, else 0",
-        flipped=flip, compares=True, storage_number=_zero_stays(on_numbers),
+        mirror=mirror, compares=True, storage_number=_zero_stays(on_numbers),
     )  # fmt: skip
 
 
@@ -134,28 +150,31 @@ def _flag(test: Function) -> Function:
 
 PAIRS = {pair.stem: pair for pair in (
     Pair(
-        "add", jnp.add, operator.add, "``lhs + rhs``", "alike", "plus", is_sparse=True,
-        storage=ALIKE_BACK, storage_number=_zero_stays(operator.add),
+        "add", jnp.add, operator.add, "``lhs + rhs``", precision="alike", number="plus",
+        is_sparse=True, storage=ALIKE_BACK, storage_number=_zero_stays(operator.add),
     ),
     Pair(
-        "sub", jnp.subtract, operator.sub, "``lhs - rhs``", "alike", "minus", "rminus",
-        is_sparse=True, storage=ALIKE_BACK, storage_number=_zero_stays(operator.sub),
+        "sub", jnp.subtract, operator.sub, "``lhs - rhs``", precision="alike",
+        function="subtract", number="minus", has_reverse=True, is_sparse=True, storage=ALIKE_BACK,
+        storage_number=_zero_stays(operator.sub),
     ),
     Pair(
-        "mul", jnp.multiply, operator.mul, "``lhs * rhs``", "alike", is_sparse=True,
-        storage=Storage(_of_product, "pairs"), storage_wide=_BY_ROW, storage_number=KEPT_BACK,
+        "mul", jnp.multiply, operator.mul, "``lhs * rhs``", precision="alike",
+        function="multiply", is_sparse=True, storage=Storage(_of_product, "pairs"),
+        storage_wide=_BY_ROW, storage_number=KEPT_BACK,
     ),
     Pair(
-        "div", divide, operator.truediv, "``lhs / rhs``", "alike", "", "rdiv", "float32",
-        is_sparse=True, storage_wide=_BY_ROW, storage_number=KEPT_BACK,
+        "div", divide, operator.truediv, "``lhs / rhs``", precision="alike", function="divide",
+        has_reverse=True, precision_reverse="float32", is_sparse=True, storage_wide=_BY_ROW,
+        storage_number=KEPT_BACK,
     ),
     Pair(
         "mod", modulo, operator.mod, "the remainder of ``lhs / rhs``, with the sign of ``rhs``",
-        flipped="rmod",
+        function="modulo", has_reverse=True,
     ),
-    Pair("power", power, operator.pow, "``lhs`` to the power ``rhs``", flipped="rpower"),
-    Pair("maximum", maximum, max, "the larger of both", "alike", storage=ALIKE),
-    Pair("minimum", minimum, min, "the smaller of both", "alike", storage=ALIKE),
+    Pair("power", power, operator.pow, "``lhs`` to the power ``rhs``", has_reverse=True),
+    Pair("maximum", maximum, max, "the larger of both", precision="alike", storage=ALIKE),
+    Pair("minimum", minimum, min, "the smaller of both", precision="alike", storage=ALIKE),
     Pair("hypot", hypotenuse, math.hypot, "``sqrt(lhs² + rhs²)``", storage=ALIKE),
     _comparison("equal", jnp.equal, operator.eq, "==", ""),
     _comparison("not_equal", jnp.not_equal, operator.ne, "!=", ""),
@@ -177,5 +196,5 @@ PAIRS = {pair.stem: pair for pair in (
 )}  # fmt: skip
 """All of them, by stem."""
 
-REVERSED = {pair.after_number for pair in PAIRS.values() if pair.flipped[:1] == "r"}
+_REVERSED = {pair.after_number for pair in PAIRS.values() if pair.has_reverse}
 """Operators with a number that comes first."""

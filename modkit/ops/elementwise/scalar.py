@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.ops.elementwise.arithmetic import convert, is_whole
-from modkit.ops.elementwise.pairs import PAIRS, REVERSED, Function, camel
+from modkit.ops.elementwise.pairs import PAIRS, Function, camel
 from modkit.ops.entry import Precision
 from modkit.ops.parameters import Attrs, Traced
-from modkit.ops.registry import Declared, op
+from modkit.ops.registry import Declared, op, sentence
 from modkit.ops.stype import Storage, first
 
 
@@ -51,7 +51,7 @@ def _register(
 
     run.__name__ = name.lstrip("_")
     run.__doc__ = (
-        f"{doc[0].upper()}{doc[1:]}.\n\n"
+        f"{sentence(doc)}\n\n"
         "Whole-number ``data`` takes the number cut off towards zero; with ``is_int=False`` both\n"
         "become float64. Truth values become int64."
     )
@@ -66,10 +66,10 @@ for _pair in PAIRS.values():
         aliases=(camel(_pair.with_number),), storage=_pair.storage_number,
         gradient="zero" if _pair.compares else "derivative",
     )  # fmt: skip
-    if _pair.after_number in REVERSED:
+    if _pair.has_reverse:
         _register(
             _pair.after_number, _pair.compute, _pair.of("scalar", "data"),
-            _pair.precision_flipped or _precision, flip=True, aliases=(camel(_pair.after_number),),
+            _pair.precision_reverse or _precision, flip=True, aliases=(camel(_pair.after_number),),
         )  # fmt: skip
 _STORED_ALONE = Storage(first, "values", keeps_zeros=False)
 for _name, _fn, _doc in (
