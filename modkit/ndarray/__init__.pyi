@@ -2722,7 +2722,7 @@ class contrib:
         out: Any = None,
         name: str | None = None,
     ) -> NDArray:
-        """`Embedding` with ``sparse_grad``."""
+        """Rows of ``weight``, looked up by number, with a row-sparse gradient."""
     @staticmethod
     def SyncBatchNorm(
         data: _Array,

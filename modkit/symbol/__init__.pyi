@@ -3545,7 +3545,7 @@ class contrib:
         attr: dict[str, str] | None = None,
         **kwargs: Any,
     ) -> Symbol:
-        """`Embedding` with ``sparse_grad``."""
+        """Rows of ``weight``, looked up by number, with a row-sparse gradient."""
     @staticmethod
     def SyncBatchNorm(
         data: Symbol | None = None,

@@ -95,7 +95,7 @@ def sparse_embedding(
     output_dim: Size,
     dtype: Inert[DType] = "float32",
 ) -> jax.Array:
-    """Rows of ``weight``, looked up by number; the gradient of the weight is row-sparse.
+    """Rows of ``weight``, looked up by number, with a row-sparse gradient.
 
     Arguments and shapes are those of `Embedding`.
     """
