@@ -280,5 +280,5 @@ def test_an_array_of_numpy_is_a_parameter_of_several_numbers():
     assert mx.nd.tile(x, reps=np.array([2, 2])).shape == (2, 6)
     assert mx.nd.random.normal(shape=np.array([2, 2])).shape == (2, 2)
     for wrong in (np.array([[0, 1]]), np.array(["None"])):
-        with pytest.raises(ParameterError, match="sum: axis: got array.*expected a tuple of int"):
+        with pytest.raises(ParameterError, match=r"sum: axis: got array.*expected a tuple of int"):
             mx.nd.sum(x, axis=wrong)
