@@ -14,7 +14,7 @@ import threading
 import time
 import zlib
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import jax
 
@@ -113,6 +113,7 @@ class WorkerWatch:
         self._relay = relay
         self._cpu = time.monotonic(), time.process_time()
         self._ended = False
+        self._forked, self._status = False, 0  # of a child
         for rank_, link in self._links.items():
             link.settimeout(limit_s)
             self._reports[rank_] = Report(0, None, 0.0, False, time.monotonic())
@@ -141,8 +142,11 @@ class WorkerWatch:
     def leave(self) -> None:
         """At exit: wait until the programs of all workers have ended, and disconnect from JAX's.
 
-        If one of the others cannot go on without this worker, the process ends with status 1.
+        If one of the others cannot go on without this worker, the process ends with status 1. A
+        forked child has neither the thread nor JAX's client, and ends with that of `sys.exit`.
         """
+        if self._forked:
+            end_process(self._status)
         self._left = True
         while not (self._over.wait(0.1) or self._failed.is_set()):
             pass
@@ -158,12 +162,17 @@ class WorkerWatch:
         """In a forked child: close its copies of the connections, and end without JAX's client.
 
         The client would disconnect the parent. While a child holds the connections, the others do
-        not see that its parent has ended.
+        not see that its parent has ended. Exit functions see no status, so `sys.exit` notes it.
         """
         for link in self._links.values():
             link.close()
-        atexit.unregister(self.leave)
-        atexit.register(end_process, 0)
+        self._forked, leave = True, sys.exit
+
+        def noted(status: Any = None, /) -> NoReturn:
+            self._status = status & 0xFF if isinstance(status, int) else int(status is not None)
+            leave(status)
+
+        sys.exit = noted
 
     # ── The thread ──────────────────────────────────────────────────────────────────────────
 

@@ -337,7 +337,7 @@ def endless(*_):
 
 
 def watched(rank):
-    """Worker 1 is killed, which other launchers than `modkit launch` have started."""
+    """Worker 0 forks, worker 1 is killed; others than `modkit launch` have started them."""
     if address := os.environ.get("OWN_COORDINATOR"):
         import jax
 
@@ -345,6 +345,11 @@ def watched(rank):
     kv = mx.kv.create("dist_sync")
     if kv.rank == 1:
         os.kill(os.getpid(), 9)
+    if not (child := os.fork()):
+        sys.exit(3)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    sys.stdout.write(f"the child ended with {status}\n")
+    sys.stdout.flush()
     kv.barrier()
 
 

@@ -428,6 +428,7 @@ def test_workers_of_other_launchers_have_a_watch(how):
     texts = [each.communicate(timeout=60)[0] for each in pair]
     assert [each.returncode for each in pair] == [1, -9], texts
     assert "worker 1 has ended; its own output has the reason" in texts[0]
+    assert "the child ended with 3" in texts[0]
 
 
 @pytest.mark.dist

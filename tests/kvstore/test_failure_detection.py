@@ -34,24 +34,28 @@ def test_judgements(reports, reason):
 
 
 FORK = """
-import os, signal, socket, sys, warnings
+import atexit, json, os, signal, socket, sys, warnings
 from modkit.kvstore.failure_detection import WorkerWatch
 
 warnings.simplefilter("ignore")
 ours, theirs = socket.socketpair()
 watch = WorkerWatch(1, {0: theirs}, 60.0)
-child = os.fork()
-if not child:
-    signal.alarm(20)
-    watch.abandon()
-    assert theirs.fileno() == -1
-    sys.exit()
-print(os.waitpid(child, 0)[1])
+read, write = os.pipe()
+atexit.register(os.write, write, b"exit function,")
+statuses = []
+for status in (None, 3, "a reason"):
+    if not (child := os.fork()):
+        signal.alarm(20)
+        watch.abandon()
+        assert theirs.fileno() == -1
+        sys.exit(status)
+    statuses.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+print(json.dumps([statuses, os.read(read, 99).decode().count("exit function")]))
 sys.stdout.flush()
 os._exit(0)
 """
 
 
-def test_a_forked_child_ends_without_the_others():
+def test_a_forked_child_ends_without_the_others_with_its_own_status():
     """It has no thread that would hear that all may end."""
-    assert answer(FORK) == 0
+    assert answer(FORK) == [[0, 3, 1], 3]
