@@ -151,7 +151,7 @@ class _Export:
         kinds = {n: a.dtype.name for n, a in signature.params.items()}
         self._sizes = [infer_shapes(graph, {**arrays, **signature.labels, **plain})]
         if any(i.dynamic != i.shape for i in signature.inputs):
-            self._sizes.append(_inferred_dynamic(graph, arrays, signature.inputs))
+            self._sizes += _inferred_dynamic(graph, arrays, signature.inputs)
         self._types = infer_dtypes(graph, {**kinds, **{i.name: i.dtype for i in signature.inputs}})
         self._names: dict[tuple[int, int], str] = {}
         self._find_axes()
@@ -183,30 +183,31 @@ class _Export:
         """The declaration of an input or output."""
         return self.helper.make_tensor_value_info(name, self.builder.type_code(dtype), list(sizes))
 
-    def _pairs(self, entry: Entry) -> tuple[tuple[int, int], ...]:
+    def _probed(self, entry: Entry) -> tuple[tuple[int, ...], ...]:
+        """Each size of a value, for all shapes of the inputs that were inferred."""
         found = [sizes.outputs(entry.node)[entry.output] or () for sizes in self._sizes]
-        return tuple(zip(found[0], found[-1], strict=True))
+        return tuple(zip(*found, strict=True))
 
     def _shape(self, entry: Entry) -> Sizes:
-        return tuple(a if a == b else None for a, b in self._pairs(entry))
+        return tuple(s[0] if len({*s}) == 1 else None for s in self._probed(entry))
 
     def _find_axes(self) -> None:
         """Find the axes of inputs that have the dynamic sizes."""
-        named: dict[tuple[int, int], str | int] = {}
+        named: dict[tuple[int, ...], str | int] = {}
         variables = {node.name: node for node in self.nodes if node.is_variable}
         for each in self.signature.inputs:
-            pairs = self._pairs(Entry(variables[each.name]))
-            for axis, (pair, dynamic) in enumerate(zip(pairs, each.dynamic, strict=True)):
+            probed = self._probed(Entry(variables[each.name]))
+            for axis, (sizes, dynamic) in enumerate(zip(probed, each.dynamic, strict=True)):
                 if not isinstance(dynamic, int):
                     name = axis if dynamic is None else dynamic
-                    same = named.setdefault(pair, name) == name
-                    found = self.builder.axes.get(pair, (each.name, axis))
-                    self.builder.axes[pair] = found if same else None
+                    same = named.setdefault(sizes, name) == name
+                    found = self.builder.axes.get(sizes, (each.name, axis))
+                    self.builder.axes[sizes] = found if same else None
 
     def _value(self, entry: Entry) -> Value:
         name = self._names.get(self.graph.position(entry), "")
         dtype = self._types.outputs(entry.node)[entry.output] or "float32"
-        return Value(name, self._shape(entry), dtype, self._pairs(entry))
+        return Value(name, self._shape(entry), dtype, self._probed(entry))
 
     def _write(self, node: Node) -> None:
         """Write a node; its outputs get the name of the node."""
@@ -259,22 +260,31 @@ class _Export:
 
 def _inferred_dynamic(
     graph: Graph, arrays: Mapping[str, tuple[int, ...]], inputs: Sequence[Input]
-) -> Solution[partial_shapes.Sizes]:
-    """Shapes of all values for other sizes in place of the dynamic ones."""
+) -> list[Solution[partial_shapes.Sizes]]:
+    """Shapes of all values for other sizes in place of the dynamic ones.
+
+    First for multiples; then for none, which sizes that are rounded do not follow. A graph that
+    takes multiples alone has no second.
+    """
     failed: ShapeError | None = None
-    for factor in _FACTORS:
-        other = {
-            i.name: tuple(
-                s if isinstance(d, int) else s * factor
-                for s, d in zip(i.shape, i.dynamic, strict=True)
-            )
-            for i in inputs
-        }
-        try:
-            return infer_shapes(graph, {**arrays, **other})
-        except ShapeError as error:
-            failed = error
-    raise ParameterError(
-        f"export_model: the graph has no dynamic sizes where they are wanted: {failed}. Give "
-        "dynamic_input_shapes, with None for the sizes that may change"
-    ) from failed
+    found: list[Solution[partial_shapes.Sizes]] = []
+    for more in (0, 1):
+        for factor in _FACTORS:
+            other = {
+                i.name: tuple(
+                    s if isinstance(d, int) else s * factor + more
+                    for s, d in zip(i.shape, i.dynamic, strict=True)
+                )
+                for i in inputs
+            }
+            try:
+                found.append(infer_shapes(graph, {**arrays, **other}))
+                break
+            except ShapeError as error:
+                failed = error
+        if not found:
+            raise ParameterError(
+                "export_model: the graph has no dynamic sizes where they are wanted: "
+                f"{failed}. Give dynamic_input_shapes, with None for the sizes that may change"
+            ) from failed
+    return found

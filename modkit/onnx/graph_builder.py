@@ -30,19 +30,19 @@ class Value(NamedTuple):
     name: str
     shape: Sizes
     dtype: str
-    sizes: tuple[tuple[int, int], ...]
+    sizes: tuple[tuple[int, ...], ...]
 
 
 class GraphBuilder:
     """Nodes and constants of an ONNX graph, in the order of their definition.
 
     Attributes:
-        axes: for each dynamic size (a pair, as in `Value`) the input and the axis that have it;
+        axes: for each dynamic size (its numbers, as in `Value`) the input and the axis that have it;
             ``None`` where several have that are not the same by name or position.
     """
 
     def __init__(self) -> None:
-        self.axes: dict[tuple[int, int], tuple[str, int] | None] = {}
+        self.axes: dict[tuple[int, ...], tuple[str, int] | None] = {}
         self.helper = onnx_module("onnx.helper", "export_model")
         self.nodes: list[Any] = []
         self.constants: dict[str, np.ndarray] = {}
@@ -224,8 +224,12 @@ class Call:
             return ints([value.shape[axis]])
         found = self.builder.axes.get(value.sizes[axis])
         if found is None:
-            self.static(value, axis)
-        name, position = found or ("", 0)
+            raise self.refuse(
+                "a size that it needs is dynamic, and that of no axis of an input, or of two that "
+                "were given one size",
+                "give it as a number in dynamic_input_shapes, or other sizes in in_shapes",
+            )
+        name, position = found
         return self.emit("Gather", self.emit("Shape", name), ints([position]))
 
     def axes(self, axis: int | Sequence[int] | None, exclude: bool = False) -> list[int]:

@@ -144,6 +144,15 @@ def test_a_constant_whose_dynamic_size_is_that_of_two_axes_is_refused(tmp_path):
         mx.onnx.export_model(net, {}, [(3, 3)], onnx_file_path=path, **axes)
 
 
+def test_a_constant_whose_dynamic_size_is_rounded_is_refused(tmp_path):
+    half = mx.sym.Pooling(mx.sym.var("x"), kernel=(2, 2), stride=(2, 2), pool_type="max")
+    net = mx.sym.UpSampling(half, scale=2, sample_type="nearest") + mx.sym.ones((0, 0, 0, 0))
+    axes = {"dynamic": True, "dynamic_input_shapes": [(1, 1, None, 4)]}  # 2 * (H // 2)
+    path = str(tmp_path / "model.onnx")
+    with pytest.raises(NotSupportedError, match="that of no axis of an input"):
+        mx.onnx.export_model(net, {}, [(1, 1, 6, 4)], onnx_file_path=path, **axes)
+
+
 def test_random_operators(tmp_path):
     x = mx.sym.var("x")
     drawn = [
