@@ -45,7 +45,7 @@ class TwoBit:
         return out, total - out
 
 
-_SMALL = 1 << 16
+SMALL = 1 << 16
 """Number of elements up to which NumPy quantises arrays on the host."""
 
 
@@ -64,21 +64,26 @@ class Compressor:
         residual = self._residuals.get((key, place))
         if residual is None or residual.shape != grad.shape:
             residual = np.zeros(grad.shape, np.float32)
-        if isinstance(grad, np.ndarray) and grad.size <= _SMALL:  # quicker than a program
-            made = self.rule(grad, np.asarray(residual))
+        if isinstance(grad, np.ndarray) and grad.size <= SMALL:  # quicker than a program
+            with np.errstate(over="ignore", invalid="ignore"):  # a program warns of neither
+                made = self.rule(grad, np.asarray(residual))
         else:
             made = _quantise(self.rule, grad, residual)
         out, self._residuals[key, place] = made
         return out
 
     @contextlib.contextmanager
-    def restored_on_error(self) -> Iterator[None]:
-        """A block that leaves the residuals as they were if it raises."""
-        before = dict(self._residuals)
+    def restored_on_error(self) -> Iterator[list[Any]]:
+        """A block that leaves the residuals as they were if it raises.
+
+        It has a list for the keys whose quantised gradients are applied: theirs are kept.
+        """
+        before, applied = dict(self._residuals), []
         try:
-            yield
+            yield applied
         except BaseException:
-            self._residuals = before
+            kept = {at: each for at, each in self._residuals.items() if at[0] in applied}
+            self._residuals = before | kept
             raise
 
 

@@ -22,7 +22,7 @@ from modkit.errors import (
 )
 from modkit.files import atomic_write, parse_file
 from modkit.kvstore.base import KVStoreBase
-from modkit.kvstore.compression import Compressor, make_compression
+from modkit.kvstore.compression import SMALL, Compressor, make_compression
 from modkit.kvstore.keys import pairs
 from modkit.kvstore.workers import Workers
 from modkit.ndarray import NDArray, RowSparseNDArray, add_n, from_jax, row_sparse_array
@@ -139,10 +139,12 @@ class KVStore(KVStoreBase):
                 stored = self._at("push", k)
                 for each in values:
                     self._check_shape("push", k, each, stored)
-            with self._compressor.restored_on_error() if self._compressor else nullcontext():
+            restored = self._compressor.restored_on_error() if self._compressor else nullcontext([])
+            with restored as applied:
                 totals = [(k, self.total(k, values)) for k, values in given]
-            for k, total in totals:
-                self._store(k, total)
+                for k, total in totals:
+                    self._store(k, total)
+                    applied.append(k)
 
     def _store(self, key: Key, total: NDArray) -> None:
         """Update or replace the stored value by the sum of one key."""
@@ -310,7 +312,10 @@ class KVStore(KVStoreBase):
         """
         if self._compressor is None:
             return self._plain_sum(values)
-        arrays = [v._as_dense()._cell.unmoved() for v in values]
+        cells = [v._as_dense()._cell for v in values]
+        arrays = [
+            c.unmoved() if v.size <= SMALL else c.peek() for c, v in zip(cells, values, strict=True)
+        ]
         sent = [self._compressor(key, i, a) for i, a in enumerate(arrays)]
         each = [NDArray(new_cell(a, v.ctx), v.ctx) for a, v in zip(sent, values, strict=True)]
         return self._plain_sum(each)

@@ -37,7 +37,7 @@ class GraphBuilder:
     """Nodes and constants of an ONNX graph, in the order of their definition.
 
     Attributes:
-        axes: for each dynamic size (its numbers, as in `Value`) the input and the axis that have it;
+        axes: for each dynamic size (numbers, as in `Value`) the input and the axis that have it;
             ``None`` where several have that are not the same by name or position.
     """
 

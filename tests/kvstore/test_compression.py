@@ -1,5 +1,6 @@
 """Two-bit compression against figures of MXNet 1.9.1, and its one invariant."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -120,6 +121,38 @@ def test_an_update_that_raises_keeps_the_residuals():
         return {str(key): value for key, value in kept.items()}
 
     assert_same(trained(raises=True), trained(raises=False))
+
+
+def test_an_updater_that_raises_keeps_the_residuals_of_what_it_has_not_updated():
+    made, raises = _store(), ["y"]
+
+    def update(key, total, stored):
+        if key.decode() in raises:
+            raise RuntimeError("not yet")
+        stored._set(stored + total)
+
+    keys, out = ["x", "y", "z"], [nd.zeros((1,)) for _ in range(3)]
+    made.init(keys, out)
+    made.set_updater(update)
+    with pytest.raises(RuntimeError, match="not yet"):
+        made.push(keys, [nd.ones((1,)) * 0.8] * 3)  # of which 0.3 is left
+    raises.clear()
+    made.push(keys, [nd.ones((1,)) * 0.2] * 3)
+    made.pull(keys, out)
+    assert [each.asscalar() for each in out] == [1, 0, 0]
+
+
+def test_gradients_that_overflow_are_quantised_without_a_warning():
+    rule, large = Compressor(TwoBit(0.5)), np.float32([3e38, -np.inf])
+    assert rule("a", 0, large).tolist() == rule("a", 0, large).tolist() == [0.5, -0.5]
+
+
+def test_large_gradients_on_the_host_go_to_the_device_once(monkeypatch):
+    made, came = _store(), []
+    made.init("x", nd.zeros((1 << 17,)))
+    monkeypatch.setattr(Compressor, "__call__", lambda self, k, i, grad: came.append(grad) or grad)
+    made.push("x", nd.array(np.ones(1 << 17)))
+    assert isinstance(came[0], jax.Array)
 
 
 @pytest.mark.parametrize("size", [3, 1 << 17])
