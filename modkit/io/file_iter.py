@@ -132,7 +132,8 @@ class MXDataIter(DataIter):
     def __getstate__(self) -> dict[str, Any]:
         """All but the epoch, which a copy begins anew and reads up to the same batch."""
         with self._turn:
-            return {**self.__dict__, "_rows": None, "_present": None, "_begin": self.state_dict()}
+            none = dict.fromkeys(("_rows", "_present", "_failure"))
+            return {**self.__dict__, **none, "_begin": self.state_dict()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -156,12 +157,12 @@ class MXDataIter(DataIter):
                 self._begin, self._taken = self._place(), 0
                 self._rows = self._epoch()
             with DeferredSignals():  # an exception ends a generator
-                self._taken += 1
                 try:
                     self._present = next(self._rows, None)
                 except Exception as error:
                     self._failure = error
                     raise
+                self._taken += 1  # not a batch that failed: it fails in copies too
             return self._present is not None
 
     def next(self) -> DataBatch:
@@ -228,10 +229,12 @@ def files_at(path: str) -> list[Path]:
     files = []
     for place in places:
         with named_errors(place, "read"):
-            inside = place.iterdir() if place.is_dir() else [place]
-            files += sorted(each for each in inside if not each.is_dir())
-    with named_errors(path, "read"):
-        filled = [each for each in files if each.stat().st_size]
+            inside = place.is_dir() and sorted(each for each in place.iterdir() if each.is_file())
+        files += [place] if inside is False else inside
+    filled = []
+    for each in files:
+        with named_errors(each, "read"):
+            filled += [each] if each.stat().st_size else []
     if not filled:
         one = len(places) == 1 and not places[0].is_dir()
         raise FileFormatError(f"{path}: {'the file is' if one else 'all files are'} empty")

@@ -6,8 +6,10 @@ import functools
 import gzip
 import pickle
 import random
+import re
 import struct
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,9 +18,9 @@ from hypothesis import strategies as st
 
 import modkit as mx
 from modkit.errors import FileFormatError, MXNetError, NotReadyError, ParameterError, ShapeError
-from modkit.files import MissingFileError
+from modkit.files import FileAccessError, MissingFileError
 from modkit.io.base import seed_all
-from modkit.io.file_iter import FileTable, PaddedBatches
+from modkit.io.file_iter import FileTable, HostBatch, MXDataIter, PaddedBatches
 from modkit.io.mnist import read_idx
 from modkit.io.order import Shuffler
 from tests.io.scenarios import batches, idx_files, lines, text
@@ -324,6 +326,47 @@ def test_threads_share_an_iterator(tmp_path):
             assert sorted(np.concatenate(labels)) == list(range(400))
     finally:
         sys.setswitchinterval(before)
+
+
+def test_links_in_a_folder_that_lead_nowhere_are_left_out(tmp_path):
+    (tmp_path / "a.csv").symlink_to("nowhere")
+    text(tmp_path, "b.csv", "1,2\n")
+    made = mx.io.CSVIter(str(tmp_path), (2,), batch_size=1)
+    assert [b.data[0].asnumpy().tolist() for b in made] == [[[1, 2]]]
+
+
+def test_a_file_of_several_that_cannot_be_read_is_named(tmp_path, monkeypatch):
+    paths = [text(tmp_path, f"{n}.csv", "1,2\n") for n in range(2)]
+    read = Path.stat
+
+    def stat(self, **options):
+        if self.name == "1.csv":
+            raise PermissionError(13, "Permission denied")
+        return read(self, **options)
+
+    monkeypatch.setattr(Path, "exists", lambda self: self.name in ("0.csv", "1.csv"))
+    monkeypatch.setattr(Path, "is_dir", lambda self: False)
+    monkeypatch.setattr(Path, "stat", stat)
+    with pytest.raises(FileAccessError, match=f"^{re.escape(paths[1])}: cannot be read"):
+        mx.io.CSVIter(";".join(paths), (2,), batch_size=1)
+
+
+def test_a_copy_of_an_iterator_fails_where_it_has_failed():
+    class Numbers(MXDataIter):
+        def _epoch(self):
+            for number in range(3):
+                if number == 1 and not self._passing_over:
+                    raise FileFormatError("number 1")
+                yield HostBatch(np.array([number]), np.array([number]), 0, np.array([number]))
+
+    made = Numbers(1)
+    assert made.iter_next()
+    for each in (made, copy.deepcopy(made)):
+        with pytest.raises(FileFormatError, match="number 1"):
+            each.next()
+    for each in (made, copy.deepcopy(made)):
+        with pytest.raises(FileFormatError, match="number 1"):
+            each.next()
 
 
 @pytest.mark.parametrize("read", [0, 1, 3])
