@@ -74,6 +74,8 @@ def decoded(data: bytes, mode: str | None = None, *, upright: bool = False) -> A
 
             image = ImageOps.exif_transpose(image)
         image.load()
+        if is_png and image.mode == "I":  # 16-bit grey in Pillow before 10.1
+            image = pillow().fromarray(np.asarray(image).astype(np.uint16))
         wanted = mode or (image.mode if image.mode in _OWN_MODES else "RGB")
         if image.mode == wanted:
             return image

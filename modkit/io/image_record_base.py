@@ -41,6 +41,8 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
     "preprocess_threads": (int, 4),
 }
 """Parameters with their types and defaults."""
+_OPEN = 16
+"""Number of files that are open at once, those with the latest records."""
 
 
 class RecordFiles:
@@ -82,14 +84,21 @@ class RecordFiles:
     @contextlib.contextmanager
     def opened(self) -> Iterator[Callable[[int], bytes]]:
         """A block with a function that reads the record of a place."""
-        with contextlib.ExitStack() as stack:
-            files = [stack.enter_context(MXRecordIO(name, "r")) for name in self._files]
+        files: dict[int, MXRecordIO] = {}  # the latest last
 
-            def read(place: int) -> bytes:
-                number, offset = self._found(place)
-                return files[number].read_at(offset)
+        def read(place: int) -> bytes:
+            number, offset = self._found(place)
+            file = files.pop(number, None) or MXRecordIO(self._files[number], "r")
+            files[number] = file
+            if len(files) > _OPEN:
+                files.pop(next(iter(files))).close()
+            return file.read_at(offset)
 
+        try:
             yield read
+        finally:
+            for file in files.values():
+                file.close()
 
 
 class ImageRecordBase(MXDataIter):

@@ -8,7 +8,7 @@ import pytest
 
 import modkit as mx
 from modkit.errors import FileFormatError, NotSupportedError, ParameterError, ShapeError
-from modkit.io import image_augmentation, recordio
+from modkit.io import image_augmentation, image_decoding, image_record_base, recordio
 from modkit.io.image_record import resized
 
 pytest.importorskip("PIL")
@@ -333,14 +333,55 @@ def test_jpeg_files_are_turned_upright_as_in_mxnet(make, tmp_path, form, turned)
     assert mx.image.imdecode(stream.getvalue()).shape[:2] == (16, 24)
 
 
+def test_a_few_of_many_files_are_open_at_once(tmp_path, monkeypatch):
+    for number in range(20):
+        with recordio.MXRecordIO(tmp_path / f"{number:02}.rec", "w") as file:
+            file.write(recordio.pack_img((0, float(number), number, 0), IMAGES[0], 9, ".png"))
+    it = mx.io.ImageRecordIter(path_imgrec=str(tmp_path), data_shape=(3, 8, 10), batch_size=4)
+    monkeypatch.setattr(image_record_base, "_OPEN", 3)
+    opened, closed = [], []
+    start, close = recordio.MXRecordIO._open, recordio.MXRecordIO.close
+
+    def counted(self):
+        closed.append(self._file) if self._file else None
+        close(self)
+
+    monkeypatch.setattr(recordio.MXRecordIO, "_open", lambda f: opened.append(f) or start(f))
+    monkeypatch.setattr(recordio.MXRecordIO, "close", counted)
+    next(it)
+    assert (len(opened), len(closed)) == (4, 1)
+    assert [b.label[0].asnumpy().tolist() for b in it][-1] == [16, 17, 18, 19]
+    assert len(opened) == len(closed) == 20
+
+
+def test_16_bit_grey_png_files_have_their_levels_in_any_pillow(monkeypatch):
+    image_module, stream = pytest.importorskip("PIL.Image"), io.BytesIO()
+    levels = np.array([[0, 255, 256, 40000]], np.uint16)
+    image_module.fromarray(levels).save(stream, "PNG")
+
+    def wide(data):  # as Pillow 10.0 opens it
+        image = image_module.open(io.BytesIO(data)).convert("I")
+        image.format = "PNG"
+        return image
+
+    for opened in (image_decoding.open_image, wide):
+        monkeypatch.setattr(image_decoding, "open_image", opened)
+        for mode in ("L", "RGB"):
+            made = np.asarray(image_decoding.decoded(stream.getvalue(), mode))
+            np.testing.assert_array_equal(made.reshape(4, -1)[:, 0], [0, 0, 1, 156])
+        np.testing.assert_array_equal(image_decoding.decoded(stream.getvalue()), levels)
+
+
 def test_grey_pixels_of_a_jpeg_file_are_its_luminance(make, tmp_path):
-    image_module = pytest.importorskip("PIL.Image")
-    image, stream = image_module.fromarray(IMAGES[0]), io.BytesIO()
+    image_module, stream = pytest.importorskip("PIL.Image"), io.BytesIO()
+    image = image_module.fromarray(IMAGES[0] // 128 * 255)  # the colours are cut off at 0 and 255
     image.save(stream, "JPEG", quality=30)
+    through_rgb = image_module.open(stream).convert("RGB").convert("L")
     grey = mx.image.imdecode(stream.getvalue(), flag=0).asnumpy()[..., 0]
     luminance = image_module.open(stream)
     luminance.draft("YCbCr", None)
     np.testing.assert_array_equal(grey, np.asarray(luminance)[..., 0])
+    assert np.abs(grey.astype(int) - np.asarray(through_rgb)).max() > 3
 
 
 def test_a_mean_image_without_a_file_is_computed_as_in_mxnet(make, tmp_path):
