@@ -278,6 +278,28 @@ def test_each_batch_goes_to_one_thread():
     assert sorted(found) == [[0, 1], [2, 3]]
 
 
+@pytest.mark.parametrize("call", ["next", "reset"])
+def test_each_image_goes_to_one_batch(call, tmp_path):
+    pytest.importorskip("PIL")
+    path = str(tmp_path / "x.rec")
+    with mx.recordio.MXRecordIO(path, "w") as writer:
+        for number in range(4):
+            image = np.zeros((4, 4, 3), np.uint8)
+            writer.write(mx.recordio.pack_img((0, number, number, 0), image, 9, ".png"))
+    iterator, found = mx.image.ImageIter(2, (3, 4, 4), path_imgrec=path), []
+
+    def take():
+        found.append(iterator.next().label[0].asnumpy().tolist())
+
+    other = Overtaker(iterator.reset if call == "reset" else take)
+    iterator.next_sample = other.after(iterator.next_sample)
+    take()
+    other.end()
+    if call == "reset":
+        take()
+    assert found == [[0, 1], [0, 1] if call == "reset" else [2, 3]]
+
+
 def test_the_profiler_starts_once(tmp_path, monkeypatch):
     started = []
     monkeypatch.setattr(mx.profiler, "_folder", str(tmp_path / "trace"))

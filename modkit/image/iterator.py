@@ -116,14 +116,16 @@ class ImageIter(DataIter):
 
     def reset(self) -> None:
         """Go back to the first image, in a new order; images that roll over are kept."""
-        self._samples.shuffled()
-        self._samples.rewind()
-        self._ended = False
+        with self._turn:
+            self._samples.shuffled()
+            self._samples.rewind()
+            self._ended = False
 
     def hard_reset(self) -> None:
         """`reset`, forgetting images that roll over."""
-        self._carried = []
-        self.reset()
+        with self._turn:
+            self._carried = []
+            self.reset()
 
     def next_sample(self) -> tuple[Any, bytes]:
         """The next label, an NDArray if it is of a list, and the encoded image.
