@@ -257,10 +257,6 @@ def _refused_calls():
         "pull": (lambda s: s.pull([3, 4], [fits, other]), fits),
         "pull of several": (lambda s: s.pull(3, [fits, other]), fits),
         "pushpull": (lambda s: s.pushpull(3, ones(5), [fits, other]), fits),
-        "row_sparse_pull": (
-            lambda s: s.row_sparse_pull([3, 4], [fits.tostype("row_sparse"), other], row_ids=fits),
-            fits,
-        ),
     }
 
 
