@@ -16,7 +16,7 @@ _RLock: Any = type(threading.RLock())
 
 
 class _Lock(_RLock):
-    """A re-entrant lock; copies and pickles of what has it get one of their own."""
+    """A re-entrant lock; a deep copy or pickle of its owner has a lock of its own."""
 
     __slots__ = ()
 

@@ -1,5 +1,6 @@
 """Stores, gradients, files, iterators and modules that several threads share: nothing is lost."""
 
+import copy
 import pickle
 import sys
 import threading
@@ -262,6 +263,40 @@ def test_records_of_a_shared_file_are_whole(tmp_path, monkeypatch):
         found.append(reader.read())
         other.end()
     assert sorted(found) == [b"none", b"one" * 9]
+
+
+def test_the_places_of_a_shared_file_are_those_of_records(tmp_path):
+    path = tmp_path / "x.rec"
+    with mx.recordio.MXRecordIO(path, "w") as writer:
+        for content in (b"", b"one"):
+            writer.write(content)
+    with mx.recordio.MXRecordIO(path, "r") as reader:
+        other, found = Overtaker(lambda: found.append(reader.read())), []
+        reader._handle = other.after(reader._handle)
+        assert reader.places() == ([0, 8], 20)
+        other.end()
+        assert found == [b""] and reader.read() == b"one"
+
+
+def test_a_file_that_a_thread_opens_again_is_opened_once_at_a_time(tmp_path):
+    path = tmp_path / "x.rec"
+    with mx.recordio.MXRecordIO(path, "w") as writer:
+        writer.write(b"one")
+    with mx.recordio.MXRecordIO(path, "r") as reader:
+        other, found = Overtaker(lambda: found.append(reader.read())), []
+        reader.close = other.after(reader.close)
+        reader.open()
+        other.end()
+        assert found == [b"one"]
+
+
+def test_a_shallow_copy_of_a_reader_has_a_lock_of_its_own(tmp_path):
+    path = tmp_path / "x.rec"
+    with mx.recordio.MXRecordIO(path, "w") as writer:
+        writer.write(b"one")
+    with mx.recordio.MXRecordIO(path, "r") as reader, copy.copy(reader) as other:
+        assert other._turn is not reader._turn
+        assert reader.read() == other.read() == b"one"
 
 
 def test_each_batch_goes_to_one_thread():

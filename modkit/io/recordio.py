@@ -101,8 +101,9 @@ class MXRecordIO:
         """Open the file at its beginning; a writer truncates it."""
         if self.flag not in ("r", "w"):
             raise ParameterError(f"MXRecordIO: flag: got {self.flag!r}, expected 'r' or 'w'")
-        self.close()  # the buffer belongs to the old file
-        self._open()
+        with self._turn:
+            self.close()  # the buffer belongs to the old file
+            self._open()
 
     def _open(self) -> None:
         buffering = _BUFFER_BYTES if self.writable else -1
@@ -162,7 +163,7 @@ class MXRecordIO:
         return {**self.__dict__, "_file": None, "pid": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update(state, _turn=fork.lock())  # a shallow copy has that of the other
         if self.is_open:
             self.open()
 
@@ -270,16 +271,18 @@ class MXRecordIO:
         Raises:
             FileFormatError: the file is no RecordIO file, or ends within a record.
         """
-        file, first = self._handle("r", "places"), (record_format.WHOLE, record_format.FIRST)
+        first = record_format.WHOLE, record_format.FIRST
+        with self._turn:
+            file = self._handle("r", "places")
 
-        def header_at(offset: int) -> bytes:
-            file.seek(offset)
-            return file.read(record_format.HEADER.size)
+            def header_at(offset: int) -> bytes:
+                file.seek(offset)
+                return file.read(record_format.HEADER.size)
 
-        parts = record_format.parts(header_at, self._size, self.uri)
-        offsets = [offset for offset, kind, _ in parts if kind in first]
-        file.seek(0)
-        return offsets, self._size
+            parts = record_format.parts(header_at, self._size, self.uri)
+            offsets = [offset for offset, kind, _ in parts if kind in first]
+            file.seek(0)
+            return offsets, self._size
 
     def _read_part(self, file: BinaryIO) -> tuple[int | None, bytes]:
         if file.tell() >= self._size:
@@ -436,24 +439,28 @@ class MXIndexedRecordIO(MXRecordIO):
         """Append a record of key ``idx``.
 
         Raises:
-            ParameterError: the text of the key, which the index has, would be read as another one.
+            ParameterError: the index could not give the key back: its text reads as another key,
+                or is not one line.
         """
-        key = None
         try:
-            key = self.key_type(idx)
-            line = f"{key}\t0"
-            # As floats: 1.5 is no integer key.
-            same = self._parsed(line) == (key, 0) and not (isinstance(idx, Real) and key != idx)
-            same = same and bool(line.encode()) and not {"\r", "\n"} & {*line}
-        except (ValueError, TypeError):
-            key, same = None, False
-        if not same:
+            key = idx if type(idx) is int is self.key_type else self._key_of(idx)
+        except (ValueError, TypeError) as error:
             raise ParameterError(
                 f"{self.idx_path}: write_idx: got the key {typed(idx)}, expected one of type "
                 f"{self._key_name} whose text is one line without tabs"
-            )
+            ) from error
         with self._turn:
             self._write_at_key(key, buf)
+
+    def _key_of(self, idx: Any) -> Any:
+        """The key of ``idx``; a ``ValueError`` if its line of the index would be another one's."""
+        key = self.key_type(idx)
+        line = f"{key}\t0"
+        line.encode()
+        rounded = isinstance(idx, Real) and key != idx  # 1.5 is no integer key
+        if rounded or {"\r", "\n"} & {*line} or self._parsed(line) != (key, 0):
+            raise ValueError(line)
+        return key
 
     def _write_at_key(self, key: Any, buf: bytes | bytearray | memoryview) -> None:
         place = self.tell()
