@@ -40,7 +40,8 @@ def imdecode(
         FileFormatError: it cannot be decoded.
         NotSupportedError: Pillow is not installed.
 
-    Differs: pixels of a JPEG file can differ from MXNet's as much as its two decoders do.
+    Differs: pixels of a JPEG file can differ from MXNet's as much as its two decoders do. A TIFF
+    file is turned as its tag of the orientation says; MXNet 1.9.1 turns none.
     """
     if isinstance(buf, NDArray):
         buf = buf.asnumpy()

@@ -24,8 +24,10 @@ _OWN_MODES = ("L", "RGB", "RGBA", "I;16")
 _JPEG = b"\xff\xd8"
 _ORIENTATION = 0x0112
 """The EXIF tag of how the camera was held."""
-_PNG_GREY = np.array([9797, 19234, 3737], np.int32)
-"""Weights of red, green and blue, of 2**15, by which OpenCV reads PNG files as grey ones."""
+_PNG_GREY = np.array([9797, 19234, 3737], np.int32), 0, 15
+"""Weights of red, green and blue, an addend, and the bits cut off, by which OpenCV makes grey."""
+_GREY = np.array([4899, 9617, 1868], np.int32), 1 << 13, 14
+"""Those of other formats, but for JPEG."""
 
 
 def open_image(data: bytes) -> Any:
@@ -81,8 +83,9 @@ def decoded(data: bytes, mode: str | None = None, *, upright: bool = False) -> A
             return image
         if image.mode.startswith("I;16"):
             image = _of_levels(np.asarray(image) >> 8)
-        elif wanted == "L" and is_png and image.mode not in ("1", "LA"):
-            return _of_levels(np.asarray(image.convert("RGB"), np.int32) @ _PNG_GREY >> 15)
+        elif wanted == "L" and not is_jpeg and image.mode not in ("1", "LA"):
+            weights, half, bits = _PNG_GREY if is_png else _GREY
+            return _of_levels(np.asarray(image.convert("RGB"), np.int32) @ weights + half >> bits)
         return image.convert(wanted)
     except Exception as error:  # a damaged image can fail in any way
         raise FileFormatError(f"no image: {error}") from error

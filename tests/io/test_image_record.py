@@ -372,6 +372,16 @@ def test_16_bit_grey_png_files_have_their_levels_in_any_pillow(monkeypatch):
         np.testing.assert_array_equal(image_decoding.decoded(stream.getvalue()), levels)
 
 
+@pytest.mark.parametrize(("kind", "last"), [("BMP", 88), ("TIFF", 88), ("PNG", 87)])
+def test_grey_pixels_are_those_of_mxnet(kind, last):
+    """Of these colours Pillow makes 137, 111, 140 and 87."""
+    image_module, stream = pytest.importorskip("PIL.Image"), io.BytesIO()
+    colours = np.array([[[93, 164, 109], [57, 153, 32], [7, 190, 227], [84, 82, 125]]], np.uint8)
+    image_module.fromarray(colours).save(stream, kind)
+    grey = mx.image.imdecode(stream.getvalue(), flag=0).asnumpy()
+    assert grey.ravel().tolist() == [136, 110, 139, last]
+
+
 def test_grey_pixels_of_a_jpeg_file_are_its_luminance(make, tmp_path):
     image_module, stream = pytest.importorskip("PIL.Image"), io.BytesIO()
     image = image_module.fromarray(IMAGES[0] // 128 * 255)  # the colours are cut off at 0 and 255
