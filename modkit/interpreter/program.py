@@ -8,6 +8,7 @@ NumPy's own, has no such program, and XLA compiles it.
 from __future__ import annotations
 
 import contextvars
+import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -168,6 +169,9 @@ class _Builder:
         self.inner_steps = 0
         self.draws = 0
         self.any_shape = True
+        self.iotas: dict[int, int] = {}  # positions along an axis
+        self.natural: dict[int, tuple[int, ...]] = {}  # values without negative numbers, by shape
+        self.never: set[int] = set()  # conditions that are false everywhere
         self.drawn: dict[int, Drawn] = {}  # what depends on one input of key data alone
 
     def whole(self, closed: Any, *, ahead: bool = False) -> NumPyProgram:
@@ -219,7 +223,8 @@ class _Builder:
                 raise NotImplementedError("many steps")
         return [at(each) for each in jaxpr.outvars]
 
-    def equation(self, equation: Any, ins: list[int]) -> list[int]:
+    def inside(self, equation: Any, ins: list[int]) -> list[int] | None:
+        """The results of an equation that is no step itself; ``None`` for another."""
         name, params = equation.primitive.name, equation.params
         if name in _IDENTITIES or _is_same_cast(name, equation):
             return ins
@@ -240,11 +245,22 @@ class _Builder:
             platforms = enumerate(params["platforms"])
             own = next(i for i, names in platforms if names is None or "cpu" in names)
             return [self.slot(np.int32(own))]
+        if name == "select_n" and ins[0] in self.never:
+            whole = self.natural.get(ins[1]) == equation.outvars[0].aval.shape
+            return ins[1:2] if whole else None
+        return None
+
+    def equation(self, equation: Any, ins: list[int]) -> list[int]:
+        if (outs := self.inside(equation, ins)) is not None:
+            return outs
+        name, params = equation.primitive.name, equation.params
         avals = [var.aval for var in equation.outvars]
         self.any_shape &= name in ELEMENTWISE or name == "convert_element_type"
         if name in _CONTROL:
             run: Run = _CONTROL[name](self, equation)
             return self.add(run, ins, avals, single=False)
+        if name == "sort" and len(ins) == 2 and params["num_keys"] == 1:
+            return self.ordered(equation, ins, avals)
         several = len(avals) != 1 or name in ("split", "unstack")
         if name in SHIFTS and self.shifts_plainly(name, ins[1], avals[0]):
             run = SHIFTS[name][0]
@@ -252,12 +268,43 @@ class _Builder:
             run = _primitive(name, tuple(avals) if several else avals[0], params)
         operands = [self.constants[at] for at in ins]
         if not several and _is_constant(operands, avals[0]):
-            return [self.slot(np.asarray(quietly(run, *operands), _dtype(avals[0])))]
+            outs = [self.slot(np.asarray(quietly(run, *operands), _dtype(avals[0])))]
+            self.note(name, params, ins, outs[0], avals[0])
+            return outs
         outs = self.add(run, ins, avals, single=not several)
         self.costs_s[tuple(outs)] = self.cost_of(name, equation, avals)
         if not several:
             self.draw(name, run, ins, outs[0], avals[0])
+            self.note(name, params, ins, outs[0], avals[0])
         return outs
+
+    def ordered(self, equation: Any, ins: Sequence[int], avals: Sequence[Any]) -> list[int]:
+        """A sort of keys with values, as steps of their own; positions sorted so are the order."""
+        axis = equation.params["dimension"]
+        find = functools.partial(np.argsort, axis=axis, kind="stable")
+        take = functools.partial(np.take_along_axis, axis=axis)
+        is_order = self.iotas.get(ins[1]) == axis
+        place = avals[1] if is_order else avals[1].update(dtype=np.dtype(np.int64))
+        order = self.add(find, ins[:1], [place], single=True)
+        self.costs_s[tuple(order)] = self.cost_of("sort", equation, avals)
+        self.natural[order[0]] = place.shape
+        outs = self.add(take, [ins[0], *order], avals[:1], single=True)
+        if is_order:
+            return outs + order
+        outs += self.add(take, [ins[1], *order], avals[1:], single=True)
+        if ins[1] in self.natural:
+            self.natural[outs[1]] = avals[1].shape
+        return outs
+
+    def note(self, name: str, params: Any, ins: Sequence[int], out: int, aval: Any) -> None:
+        """Note positions, and what follows from numbers that are not negative."""
+        if name == "iota":
+            self.iotas[out] = params["dimension"]
+        if name == "lt" and ins[0] in self.natural and np.all(self.constants[ins[1]] == 0):
+            self.never.add(out)
+        known = [at in self.natural or _is_natural(self.constants[at]) for at in ins]
+        if name in _NATURAL or (name == "max" and any(known)) or (name in _KEEPING and all(known)):
+            self.natural[out] = aval.shape
 
     def draw(self, name: str, run: Run, ins: Sequence[int], out: int, aval: Any) -> None:
         """Note a step that depends on one input of key data alone and that takes rows."""
@@ -336,6 +383,18 @@ class _Builder:
         self.draws += name == "random_bits"
         few = name == "random_bits" and max(sizes) <= bits.FEW
         return _STEP_S * (10 if few else _STEPS.get(name, 1)) + each * max(sizes)
+
+
+_NATURAL = frozenset({"argmax", "argmin", "iota"})
+_KEEPING = frozenset({
+    "broadcast_in_dim", "expand_dims", "min", "reshape", "rev", "slice", "squeeze", "transpose",
+})  # fmt: skip
+"""Primitives whose results are not negative: all, and those of operands that are not."""
+
+
+def _is_natural(value: Any) -> bool:
+    """Whether a constant is a whole number that is not negative."""
+    return value is not None and value.ndim == 0 and value.dtype.kind in "iu" and value >= 0
 
 
 def _needed(steps: Sequence[Step], outputs: Sequence[int]) -> list[Step]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -63,6 +64,51 @@ def _mode(params: Any) -> str:
     return params["mode"].name
 
 
+@functools.lru_cache(maxsize=1024)
+def _others(names: Any, shape: tuple[int, ...], windows: tuple[int, ...]) -> Any:
+    """The indices before and behind that of one axis, for the usual gathers and scatters.
+
+    They take whole rows, or an element of each line along the axis.
+
+    Args:
+        names: see `_positions`.
+        shape: of what is gathered, or of the updates.
+        windows: its axes that are those of slices.
+
+    Returns:
+        The axis and the indices; ``None`` for other slices.
+    """
+    start_map, absent, batching, start_batching = names
+    if len(start_map) != 1 or tuple(absent) != tuple(start_map):
+        return None
+    axis, rank = start_map[0], len(shape)
+    if not batching and axis == 0 and windows == tuple(range(rank - len(windows), rank)):
+        return 0, (), ()
+    rest = tuple(at for at in range(rank) if at != axis)
+    if windows or tuple(batching) != rest or tuple(start_batching) != rest:
+        return None
+    grid = np.ogrid[tuple(map(slice, shape))]
+    return axis, grid[:axis], grid[axis + 1 :]
+
+
+def _usual(
+    x: Array, starts: Array, names: Any, shape: tuple[int, ...], windows: Any, clips: bool
+) -> Any:
+    """The index of the elements of ``x`` at start indices; ``None`` where `_positions` finds it."""
+    others = _others(names, shape, windows)
+    if others is None or not starts.size or not x.size:
+        return None
+    axis, before, behind = others
+    if windows and x.shape[1:] != shape[-len(windows) :]:
+        return None
+    at, most = np.asarray(starts[..., 0], order="C"), x.shape[axis] - 1
+    if at.min() < 0 or at.max() > most:
+        if not clips:
+            return None
+        at = np.minimum(np.maximum(at, 0), most)
+    return (*before, at, *behind)
+
+
 def gather(out: Any, params: Any) -> Run:
     """Slices at start indices; those outside are filled, or moved inside, by the mode."""
     d, sizes, mode = params["dimension_numbers"], params["slice_sizes"], _mode(params)
@@ -82,6 +128,9 @@ def gather(out: Any, params: Any) -> Run:
         fill = np.iinfo(out.dtype).min if kind == "i" else fill
 
     def run(x: Array, starts: Array) -> Array:
+        usual = _usual(x, starts, names, out.shape, offset, mode != "FILL_OR_DROP")
+        if usual is not None:
+            return np.asarray(x[usual], order="C")
         if mode != "FILL_OR_DROP":
             starts = _clipped(starts, d.start_index_map, x.shape, sizes)
             index, _ = _positions(starts, x.shape, sizes, names)
@@ -119,25 +168,31 @@ def _scatter(ufunc: np.ufunc | None) -> Callable[[Any, Any], Run]:
         )
         absent = {*d.inserted_window_dims, *d.operand_batching_dims}
 
-        def run(x: Array, starts: Array, updates: Array) -> Array:
-            window = iter(d.update_window_dims)
-            sizes = [1 if at in absent else updates.shape[next(window)] for at in range(np.ndim(x))]
-            starts = starts.astype(np.int64)
-            if mode != "FILL_OR_DROP":
-                starts = _clipped(starts, names[0], x.shape, sizes)
-            index, begins = _positions(starts, x.shape, sizes, names)
-            free = [at for at in range(updates.ndim) if at not in d.update_window_dims]
-            updates = updates.transpose([*free, *d.update_window_dims])
-            inside = _inside(begins, x.shape, sizes)
-            made = np.array(x)
-            where = tuple(np.broadcast_to(each, updates.shape) for each in index)
-            if not inside.all():
-                where, updates = tuple(each[inside] for each in where), updates[inside]
+        def written(made: Array, where: Any, updates: Array) -> Array:
             if ufunc is None:
                 made[where] = updates
             else:
                 ufunc.at(made, where, updates)
             return made
+
+        def run(x: Array, starts: Array, updates: Array) -> Array:
+            clips = mode != "FILL_OR_DROP"
+            usual = _usual(x, starts, names, updates.shape, d.update_window_dims, clips)
+            if usual is not None:
+                return written(np.array(x), usual, updates)
+            window = iter(d.update_window_dims)
+            sizes = [1 if at in absent else updates.shape[next(window)] for at in range(np.ndim(x))]
+            starts = starts.astype(np.int64)
+            if clips:
+                starts = _clipped(starts, names[0], x.shape, sizes)
+            index, begins = _positions(starts, x.shape, sizes, names)
+            free = [at for at in range(updates.ndim) if at not in d.update_window_dims]
+            updates = updates.transpose([*free, *d.update_window_dims])
+            inside = _inside(begins, x.shape, sizes)
+            where = tuple(np.broadcast_to(each, updates.shape) for each in index)
+            if not inside.all():
+                where, updates = tuple(each[inside] for each in where), updates[inside]
+            return written(np.array(x), where, updates)
 
         return run
 

@@ -328,7 +328,7 @@ class NDArray(AbsentOperators, Methods):
 
     def wait_to_read(self) -> None:
         """Wait until the value is computed."""
-        cell = self._cell
+        cell = self._cell.root  # a view needs no program that reads it
         if isinstance(cell, LateCell):
             cell.settle()
             if cell.rows is not None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.interpreter import program_of
+from modkit.interpreter import program_of, windows
 from modkit.interpreter.tracing import for_numpy
 from modkit.ops import loops
 
@@ -244,3 +244,30 @@ def test_the_work_of_a_gradient_of_weights_grows_as_the_batch():
 
     few, many = cost_s(1_000), cost_s(10_000)
     assert many < 12 * few
+
+
+def test_elements_in_order_are_few_steps():
+    def ordered(x):
+        return jnp.take_along_axis(x, jnp.argsort(x, 1, descending=True), 1)
+
+    numbers = np.array([[1, 2, 2, 1], [4, -5, np.nan, -5]], np.float32)
+    program = program_of(jax.make_jaxpr(ordered)(numbers))
+    assert program.steps == 6, "indices that are not negative do not count from the end"
+    np.testing.assert_array_equal(program(numbers)[0], ordered(numbers))
+
+
+@pytest.mark.parametrize("gathers", [
+    lambda x, at: jnp.take(x, at, 0, mode="clip"),
+    lambda x, at: jnp.take(x, at[0], 0, mode="clip"),
+    lambda x, at: jnp.take_along_axis(x, at[:, None] % 2, 1),
+])  # fmt: skip
+def test_rows_and_elements_of_lines_are_one_index(gathers, monkeypatch):
+    def written(x, at):
+        return jax.grad(lambda x: (gathers(x, at) ** 3).sum())(x)
+
+    x, at = np.arange(6, dtype=np.float32).reshape(3, 2), np.array([7, 1, -4], np.int32)
+    wanted = gathers(x, at), written(x, at)
+    monkeypatch.setattr(windows, "_positions", None)
+    for function, each in zip((gathers, written), wanted, strict=True):
+        (made,) = program_of(jax.make_jaxpr(function)(x, at))(x, at)
+        np.testing.assert_array_equal(made, each)

@@ -245,3 +245,10 @@ def test_calls_with_nan_are_one_site():
     for _ in range(5):
         assert np.isnan((x * float("nan")).asnumpy()).all()
     assert _site.cache_info().currsize <= before + 1
+
+
+def test_waiting_for_a_view_compiles_nothing(compiled):
+    array = mx.nd.ones((5, 7))
+    for view in (array[1], array[1:3], array[1, 2], array.reshape((7, 5)), array[1:3][0]):
+        view.wait_to_read()
+    assert compiled() == 0 and array._cell.is_on_host
