@@ -11,7 +11,10 @@ import pytest
 
 import modkit as mx
 from modkit.errors import ParameterError, ShapeError
+from modkit.interpreter import program_of
+from modkit.interpreter.elementwise import ELEMENTWISE
 from modkit.ops import get_op
+from modkit.ops.random.distributions import _poisson
 
 COUNT = 20_000
 QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
@@ -227,3 +230,17 @@ def test_shapes_are_required_and_must_agree() -> None:
         _draw("_random_uniform", [], {})
     with pytest.raises(ShapeError, match=r"\(2,\), \(3,\)"):
         _draw("_sample_uniform", [jnp.zeros(2), jnp.zeros(3)], {})
+
+
+def test_poisson_numbers_are_those_of_jax(monkeypatch):
+    key = jax.random.key(7)
+
+    def drawn(rates):
+        rates = np.array(rates, np.float32)
+        traced = jax.make_jaxpr(lambda key, lam: _poisson(key, lam.shape, np.float32, lam))
+        (made,) = program_of(traced(key, rates))(np.asarray(jax.random.key_data(key)), rates)
+        np.testing.assert_array_equal(made, jax.random.poisson(key, rates))
+
+    drawn([11.0, 12.0, 30.0, 50.0])
+    monkeypatch.setitem(ELEMENTWISE, "lgamma", None)  # large rates alone need it
+    drawn([0.0, 0.5, 9.5, 3.0])

@@ -74,7 +74,48 @@ def _exponential(key: Any, shape: Shape, dtype: Any, lam: Any) -> Any:
 
 
 def _poisson(key: Any, shape: Shape, dtype: Any, lam: Any) -> Any:
-    return jax.random.poisson(key, jnp.asarray(lam, dtype), shape, jnp.int32).astype(dtype)
+    """The numbers of `jax.random.poisson`, without its loop for large rates where all are small.
+
+    Products of uniform numbers serve rates below 10; Hörmann, "The transformed rejection method
+    for generating Poisson random variables", 1993, the others.
+    """
+    lam = jnp.broadcast_to(jnp.asarray(lam, dtype).astype(jnp.float32), shape)
+    few = jnp.isnan(lam) | (lam < 10)
+
+    def multiplied(carry: Any) -> Any:
+        count, key, total = carry
+        key, own = jax.random.split(key)
+        count = jnp.where(total > -lam, count + 1, count)
+        return count, key, total + jnp.log(jax.random.uniform(own, shape, jnp.float32))
+
+    def goes_on(carry: Any) -> Any:
+        return (few & (carry[2] > -lam)).any()
+
+    start = jnp.zeros(shape, jnp.int32), key, jnp.zeros(shape, jnp.float32)
+    product = loops.while_loop(goes_on, multiplied, start)[0] - 1
+    rate = jnp.where(few, 1e5, lam)
+    b = 0.931 + 2.53 * jnp.sqrt(rate)
+    a = -0.059 + 0.02483 * b
+
+    def tried(carry: Any) -> Any:
+        found, done, key = carry
+        key, first, second = jax.random.split(key, 3)
+        u = jax.random.uniform(first, shape, jnp.float32) - 0.5
+        v = jax.random.uniform(second, shape, jnp.float32)
+        end = 0.5 - abs(u)
+        k = jnp.floor((2 * a / end + b) * u + rate + 0.43)
+        left = jnp.log(v * (1.1239 + 1.1328 / (b - 3.4)) / (a / (end * end) + b))
+        inside = (end >= 0.07) & (v <= 0.9277 - 3.6224 / (b - 2))
+        outside = (k < 0) | ((end < 0.013) & (v > end))
+        fits = left <= -rate + k * jnp.log(rate) - jax.lax.lgamma(k + 1)
+        taken = inside | (~outside & fits)
+        return jnp.where(taken, k, found), done | taken, key
+
+    none = jnp.broadcast_to(few.all(), shape)  # else as many turns as for rates that are all large
+    start = jnp.full(shape, -1.0, jnp.float32), none, key
+    rejected = loops.while_loop(lambda carry: ~carry[1].all(), tried, start)[0]
+    found = jnp.where(few, product, rejected.astype(jnp.int32))
+    return jnp.where(lam == 0, 0, found).astype(dtype)
 
 
 def _negative_binomial(key: Any, shape: Shape, dtype: Any, k: Any, p: Any) -> Any:
