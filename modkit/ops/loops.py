@@ -14,13 +14,25 @@ from modkit.interpreter.tracing import is_for_numpy
 from modkit.ops.dtypes import dtype_name
 
 
+def _inlining(part: Any) -> Any:
+    """A function of a loop, with JAX's own compiled functions inlined; other parts as they are."""
+    if not callable(part):
+        return part
+
+    def run(*args: Any) -> Any:
+        with jax.disable_jit():
+            return part(*args)
+
+    return run
+
+
 def _kept(loop: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(loop)
     def run(*args: Any, **kwargs: Any) -> Any:
         if not is_for_numpy():  # so that a user's own `jax.disable_jit` shows each step
             return loop(*args, **kwargs)
         with jax.disable_jit(False):
-            return loop(*args, **kwargs)
+            return loop(*map(_inlining, args), **kwargs)
 
     return run
 

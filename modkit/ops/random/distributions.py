@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,9 +11,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from modkit.errors import ParameterError
-from modkit.interpreter.tracing import is_for_numpy
+from modkit.interpreter.tracing import is_for_numpy, where
 from modkit.ops import loops
 from modkit.ops.parameters import Shape
 
@@ -27,6 +29,8 @@ def _uniform(key: Any, shape: Shape, dtype: Any, low: Any, high: Any) -> Any:
 def _normal(key: Any, shape: Shape, dtype: Any, loc: Any, scale: Any) -> Any:
     return loc + jax.random.normal(key, shape, dtype) * scale
 
+
+_row = functools.partial(lax.index_in_dim, keepdims=False)  # quicker to trace than an index
 
 _CANDIDATES = 4
 """Number of candidates a turn: one in twenty is rejected."""
@@ -48,17 +52,19 @@ def _gamma(key: Any, shape: Shape, dtype: Any, alpha: Any, beta: Any) -> Any:
     def turn(carry: Any) -> Any:
         number, done, found = carry
         u = jax.random.uniform(jax.random.fold_in(key, number), (2 * _CANDIDATES + 1, *shape), wide)
-        x = math.sqrt(2) * jax.lax.erf_inv(jnp.maximum(2 * u[:_CANDIDATES] - 1, smallest))
+        x, height = (lax.slice_in_dim(u, at, at + _CANDIDATES) for at in (0, _CANDIDATES))
+        x = math.sqrt(2) * lax.erf_inv(jnp.maximum(2 * x - 1, smallest))
         root = 1 + c * x
         v = root * root * root
-        bound = 0.5 * x * x + d - d * v + d * jnp.log(jnp.where(v > 0, v, 1))
-        taken = (v > 0) & (jnp.log(1 - u[_CANDIDATES:-1]) < bound)
-        first = v[-1]
+        bound = 0.5 * x * x + d - d * v + d * lax.log(where(v > 0, v, 1))
+        taken = (v > 0) & (lax.log(1 - height) < bound)
+        first = _row(v, _CANDIDATES - 1)
         for at in range(_CANDIDATES - 1)[::-1]:
-            first = jnp.where(taken[at], v[at], first)
-        power = jnp.where(few, (1 - u[-1]) ** (1 / alpha), 1)
-        found = jnp.where(~done & taken.any(0), d * first * power, found)
-        return number + 1, done | taken.any(0), found
+            first = where(_row(taken, at), _row(v, at), first)
+        power = where(few, (1 - _row(u, 2 * _CANDIDATES)) ** (1 / alpha), 1)
+        any_taken = taken.any(0)
+        found = where(~done & any_taken, d * first * power, found)
+        return number + 1, done | any_taken, found
 
     # Zero, a parameter that is no number, and infinity are no parameters of a distribution.
     known = ~((alpha >= 0) & (alpha < jnp.inf))
@@ -85,15 +91,15 @@ def _poisson(key: Any, shape: Shape, dtype: Any, lam: Any) -> Any:
     def multiplied(carry: Any) -> Any:
         count, key, total = carry
         key, own = jax.random.split(key)
-        count = jnp.where(total > -lam, count + 1, count)
-        return count, key, total + jnp.log(jax.random.uniform(own, shape, jnp.float32))
+        count = where(total > -lam, count + 1, count)
+        return count, key, total + lax.log(jax.random.uniform(own, shape, jnp.float32))
 
     def goes_on(carry: Any) -> Any:
         return (few & (carry[2] > -lam)).any()
 
     start = jnp.zeros(shape, jnp.int32), key, jnp.zeros(shape, jnp.float32)
     product = loops.while_loop(goes_on, multiplied, start)[0] - 1
-    rate = jnp.where(few, 1e5, lam)
+    rate = where(few, 1e5, lam)
     b = 0.931 + 2.53 * jnp.sqrt(rate)
     a = -0.059 + 0.02483 * b
 
@@ -103,19 +109,19 @@ def _poisson(key: Any, shape: Shape, dtype: Any, lam: Any) -> Any:
         u = jax.random.uniform(first, shape, jnp.float32) - 0.5
         v = jax.random.uniform(second, shape, jnp.float32)
         end = 0.5 - abs(u)
-        k = jnp.floor((2 * a / end + b) * u + rate + 0.43)
-        left = jnp.log(v * (1.1239 + 1.1328 / (b - 3.4)) / (a / (end * end) + b))
+        k = lax.floor((2 * a / end + b) * u + rate + 0.43)
+        left = lax.log(v * (1.1239 + 1.1328 / (b - 3.4)) / (a / (end * end) + b))
         inside = (end >= 0.07) & (v <= 0.9277 - 3.6224 / (b - 2))
         outside = (k < 0) | ((end < 0.013) & (v > end))
-        fits = left <= -rate + k * jnp.log(rate) - jax.lax.lgamma(k + 1)
+        fits = left <= -rate + k * lax.log(rate) - lax.lgamma(k + 1)
         taken = inside | (~outside & fits)
-        return jnp.where(taken, k, found), done | taken, key
+        return where(taken, k, found), done | taken, key
 
     none = jnp.broadcast_to(few.all(), shape)  # else as many turns as for rates that are all large
     start = jnp.full(shape, -1.0, jnp.float32), none, key
     rejected = loops.while_loop(lambda carry: ~carry[1].all(), tried, start)[0]
-    found = jnp.where(few, product, rejected.astype(jnp.int32))
-    return jnp.where(lam == 0, 0, found).astype(dtype)
+    found = where(few, product, rejected.astype(jnp.int32))
+    return where(lam == 0, 0, found).astype(dtype)
 
 
 def _negative_binomial(key: Any, shape: Shape, dtype: Any, k: Any, p: Any) -> Any:
