@@ -161,7 +161,9 @@ _INTEGERS = {"f4": np.int32, "i4": np.int32, "u4": np.int32, "f8": np.int64, "i8
 
 
 def _where(which: Array, then: Array, otherwise: Array) -> Array:
-    """`numpy.where`, at a quarter of its time for large arrays."""
+    """`numpy.where`, at a quarter of its time for large arrays; by one condition, no copy."""
+    if which.ndim == 0 and then.shape == otherwise.shape and then.dtype == otherwise.dtype:
+        return then if which else otherwise
     if which.size < _BY_BITS:
         return np.where(which, then, otherwise)
     integer = _INTEGERS.get(then.dtype.str[1:])

@@ -109,3 +109,10 @@ def test_selections_keep_every_bit(dtype, number):
         program = program_of(jax.make_jaxpr(jnp.where)(mask, then, otherwise))
         (found,) = program(mask, then, otherwise)
         assert found.tobytes() == np.where(mask, then, otherwise).tobytes()
+
+
+def test_a_choice_by_one_condition_copies_nothing():
+    given = np.ones(3, np.float32), np.zeros(3, np.float32)
+    for which in (np.bool_(True), np.array(False)):
+        made = ELEMENTWISE["select_n"](which, *given)
+        assert made is given[int(which)]
