@@ -248,7 +248,7 @@ class BaseSparseNDArray(NDArray):
         if value is self:
             return
         if not isinstance(value, NDArray):
-            value = array(np.asarray(value), self._ctx, dtype_name(self._values.dtype))
+            value = array(np.asarray(value), self._ctx, dtype_name(self.dtype))
         if value.shape != self.shape:
             raise ShapeError(
                 f"cannot write a value of shape {value.shape} into a {self.stype} array of shape "
@@ -258,7 +258,7 @@ class BaseSparseNDArray(NDArray):
         if not isinstance(made, BaseSparseNDArray):
             raise self._wrong(f"got storage type {made.stype!r} to write")
         with np.errstate(invalid="ignore", over="ignore"):
-            values = made._values.astype(self._values.dtype)
+            values = made._values.astype(self.dtype)
         self._replace(values, tuple(p.copy() for p in made._places))
 
     def _replace(self, values: np.ndarray, places: tuple[np.ndarray, ...]) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-import jax
 import numpy as np
 
 from modkit.context import Context
 from modkit.ndarray.ndarray import NDArray
 from modkit.ndarray.sparse_array import PLACES, CSRNDArray, RowSparseNDArray, csr_from_dense
-from modkit.ndarray.storage import AnyCell, x64_for
+from modkit.ndarray.storage import AnyCell
 from modkit.ops.stype import CSR, ROWS
 
 Stored = tuple[np.ndarray, np.ndarray]
@@ -159,7 +158,7 @@ class _DenseRows:
         self.cell, self._ctx = cell, ctx
 
     def read(self) -> Stored:
-        return stored_of(np.asarray(self.cell.peek()))
+        return stored_of(self.cell.lent())
 
     def some(self, ids: np.ndarray) -> np.ndarray:
         return np.asarray(self.cell.host()[ids])
@@ -167,8 +166,7 @@ class _DenseRows:
     def write(self, rows: np.ndarray, ids: np.ndarray) -> None:
         dense = np.zeros(self.cell.aval.shape, self.cell.aval.dtype)
         dense[ids] = rows
-        with x64_for(dense.dtype):
-            self.cell.set(jax.device_put(dense, self._ctx.jax_device), aliased=True)
+        NDArray(self.cell, self._ctx)._take(dense)
 
     def write_some(self, rows: np.ndarray, ids: np.ndarray) -> bool:
         if len(ids):

@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 
+import modkit as mx
 import modkit.kvstore as kv
 import modkit.ndarray as nd
 from modkit import optimizer as opt
@@ -361,3 +362,15 @@ def test_a_file_that_holds_no_states(tmp_path):
         made.load_optimizer_states(str(tmp_path / "x.states"))
     with pytest.raises(FileNotFoundError):
         made.load_optimizer_states(str(tmp_path / "y.states"))
+
+
+def test_row_sparse_values_are_pushed_without_a_transfer(monkeypatch):
+    store = mx.kv.create("local")
+    store.init("rows", mx.nd.ones((4, 2)).tostype("row_sparse"))
+    value = mx.nd.sparse.row_sparse_array(([[2, 3]], [1]), shape=(4, 2))
+    monkeypatch.setattr(jax, "device_put", None)
+    store.push("rows", value)
+    store.push("rows", [value, value])
+    out = mx.nd.sparse.zeros("row_sparse", (4, 2))
+    store.row_sparse_pull("rows", out=out, row_ids=mx.nd.array([0, 1]))
+    assert out.asnumpy().tolist() == [[0, 0], [4, 6], [0, 0], [0, 0]]
