@@ -318,7 +318,6 @@ def _libsvm_table(path: str, width: int) -> tuple[CSRNDArray, np.ndarray]:
             words = line.partition("#")[0].split()
             if not words:
                 continue
-            where = f"{file}: line {number}"
             if words[1:] and words[1].startswith("qid:"):  # the query of a ranking
                 del words[1]
             try:
@@ -328,14 +327,16 @@ def _libsvm_table(path: str, width: int) -> tuple[CSRNDArray, np.ndarray]:
                 # The last one counts where a place is given twice.
                 elements = {int(place): float(value) for place, value in pairs}
             except (ValueError, OverflowError) as error:
-                raise FileFormatError(f"{where}: {_libsvm_fault(words)}") from error
-            outside = [place for place in elements if not 0 <= place < width]
-            if outside:
+                fault = _libsvm_fault(words)
+                raise FileFormatError(f"{file}: line {number}: {fault}") from error
+            order = sorted(elements)
+            if order and not 0 <= order[0] <= order[-1] < width:
+                outside = next(place for place in elements if not 0 <= place < width)
                 raise FileFormatError(
-                    f"{where}: element {outside[0]} is outside the shape ({width},)"
+                    f"{file}: line {number}: element {outside} is outside the shape ({width},)"
                 )
-            places += sorted(elements)
-            values += [elements[place] for place in sorted(elements)]
+            places += order
+            values += map(elements.__getitem__, order)
             starts.append(len(places))
     parts = np.array(values, np.float32), np.array(places, np.int64), starts
     data = csr_matrix(parts, shape=(len(labels), width), ctx=Context("cpu", 0))
