@@ -23,6 +23,9 @@ VERSION = 10901
 _INPUTS_COMPLETE = 900
 """Since this version files list every input, auxiliary states too."""
 
+_INITIALIZERS_COMPLETE = 904
+"""Since this version files list the initializers that operators give to their inputs."""
+
 _AXIS_OPTIONAL = 905
 """Before this version, -1 was how arg-max said that it runs over all axes."""
 
@@ -78,7 +81,9 @@ def _with_all_inputs(op: Op, node: Node, version: int) -> Node:
         del attrs["axis"]
     for_inputs = _take_for_inputs(op, attrs) if version < VERSION else {}
     names = _input_names(op, tuple(attrs.items()), len(inputs))
-    if version < _INPUTS_COMPLETE and len(inputs) < len(names):
+    missing = len(names) - len(inputs)
+    complete_since = _INPUTS_COMPLETE if missing else _INITIALIZERS_COMPLETE
+    if version < complete_since and missing >= 0:
         given = dict(zip(names, inputs, strict=False))
         inputs = complete_inputs(op, node.name, names, given, attrs)
     if len(inputs) != len(names):

@@ -45,6 +45,17 @@ def without_statistics(version):
     return graph(nodes, [[3, 0]], version)
 
 
+def without_initializers(version):
+    names = ("data", "gamma", "beta", "mean", "var", "slope")
+    nodes = [variable(n) for n in names]
+    nodes[4]["attr"] = {"__init__": '["one", {}]'}
+    nodes.append(node("BatchNorm", "bn", [[i, 0, 0] for i in range(5)], attr={"eps": "0.001"}))
+    nodes.append(node("LeakyReLU", "p", [[6, 0, 0], [5, 0, 0]], attr={"act_type": "prelu"}))
+    nodes.append(variable("average"))
+    nodes.append(node("IdentityAttachKLSparseReg", "k", [[7, 0, 0], [8, 0, 0]]))
+    return graph(nodes, [[9, 0, 0]], version)
+
+
 def arg_max(version):
     nodes = [variable("data"), node("argmax", "r", [[0, 0, 0]], attr={"axis": "-1"})]
     return graph(nodes, [[1, 0]], version)
@@ -61,6 +72,9 @@ HIDDEN = {"lr_mult": "2", "foo": "x", "ctx_group": "d", "mirror_stage": "1"}
 DOCUMENTS = {
     "0.8": oldest(),
     "statistics missing, 0.8": without_statistics(None),
+    "initializers missing, 0.8": without_initializers(None),
+    "initializers missing, 0.9.3": without_initializers(903),
+    "initializers missing, 0.9.4": without_initializers(904),
     "inputs missing, 0.8": graph(
         [variable("data"), node("FullyConnected", "fc", [[0, 0]], attr={"num_hidden": "3"})],
         [[1, 0]],

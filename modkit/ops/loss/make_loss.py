@@ -62,6 +62,7 @@ def make_loss_output(
     precision="float32",
     params=lambda data, **_: {"moving_avg": tuple(data[1:2])},
     aux=("moving_avg",),
+    input_init={"moving_avg": '["zero", {}]'},
     gradient="added",
 )
 def identity_attach_kl_sparse_reg(
