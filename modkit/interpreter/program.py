@@ -367,7 +367,7 @@ class _Builder:
         run: Run = operator.methodcaller("reshape", shape)
         return self.add(run, [operand], [equation.outvars[0].aval], single=True)[0]
 
-    def add(self, run: Run, ins: list[int], avals: Sequence[Any], *, single: bool) -> list[int]:
+    def add(self, run: Run, ins: Sequence[int], avals: Sequence[Any], *, single: bool) -> list[int]:
         outs = [self.slot() for _ in avals]
         dtype = _dtype(avals[0]) if single else None
         self.steps.append(Step(run, tuple(ins), tuple(outs), dtype))
