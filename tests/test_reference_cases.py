@@ -8,6 +8,7 @@ import pytest
 
 import modkit as mx
 from modkit.compat import install, uninstall
+from tools import compare_programs
 
 X, Y = mx.sym.Variable("x"), mx.sym.Variable("y")
 WRONG = mx.nd.ones((7,))
@@ -321,3 +322,16 @@ def test_casts_through_other_types_are_not_merged_into_one_loop():
     bound.arg_dict["x"][:] = 256.5
     got = bound.forward()[0].asnumpy()
     np.testing.assert_allclose(got, np.tanh([0 if i % 2 else 256 / 9 for i in range(12)]))
+
+
+def test_a_comparison_of_programs_says_how_many_lines_it_has():
+    class Kind:
+        ENDS = ()
+
+    refused = "error", ["ValueError"], "ValueError", "no"
+    lines = ["a = 1", "with a: pass", "a"]
+    assert compare_programs.first_difference(lines, [1, 2, 3], [1, 2, 3], Kind) == (3, None)
+    values = [1, refused, 3]
+    assert compare_programs.first_difference(lines, values, [1, refused, 4], Kind) == (2, None)
+    assert compare_programs.first_difference(lines, values, [1, ("crash", 1)], Kind) == (1, None)
+    assert compare_programs.first_difference(lines, [1, 2, 3], [2, 2, 3], Kind)[0] == 0

@@ -54,7 +54,7 @@ def main():
     kind = importlib.import_module("programs_" + given.kind)
     sides = Side(sys.executable, "modkit"), Side(reference, "mxnet")
     numbers = range(given.count) if given.only is None else [given.only]
-    found, excused, lines_run, refused = 0, 0, 0, 0
+    found, excused, lines_run, refused, left = 0, 0, 0, 0, 0
     for number in numbers:
         lines = kind.draw(random.Random(f"{given.seed} {number}"))
         mine, theirs = run(sides, lines)
@@ -64,6 +64,7 @@ def main():
         lines_run += len(theirs)
         refused += sum(_is_error(value) for value in theirs)
         at, what = first_difference(lines, mine, theirs, kind)
+        left += len(lines) - at - (what is not None)
         if what is None:
             continue
         reason = _excuse(kind.EXCUSED, lines[at], what)
@@ -74,8 +75,8 @@ def main():
             print(f"── program {number}: {what}")
             print("\n".join(short), flush=True)
     print(
-        f"{len(numbers)} programs of {lines_run} lines ({refused} refused by the reference): "
-        f"{found} differ, {excused} excused"
+        f"{len(numbers)} programs of {lines_run} lines ({refused} refused by the reference, "
+        f"{left} behind the end of a comparison): {found} differ, {excused} excused"
     )
     return 1 if found else 0
 
@@ -226,17 +227,20 @@ def _plain(mx, value):
 
 
 def first_difference(lines, mine, theirs, kind):
-    """``(line, words)`` of the first line whose values differ; ``(-1, None)`` if none does."""
+    """``(line, words)`` of the first line whose values differ.
+
+    Without one the number of lines that were compared, and ``None``.
+    """
     ends = getattr(kind, "ENDS", ())
     for at, (line, a, b) in enumerate(zip(lines, mine, theirs)):  # noqa: B905 - Python 3.8
         if isinstance(b, tuple) and b[:1] == ("crash",):
-            break  # the reference's end of a process is no answer
+            return at, None  # the reference's end of a process is no answer
         what = difference(a, b)
         if what:
             return at, what
         if _is_error(a) and (line.startswith("with ") or _excuse(ends, line, a[3])):
-            break
-    return -1, None
+            return at + 1, None
+    return min(map(len, (lines, mine, theirs))), None
 
 
 def _is_error(value):
