@@ -50,6 +50,7 @@ for status in (None, 3, "a reason"):
         assert theirs.fileno() == -1
         sys.exit(status)
     statuses.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+os.close(write)
 print(json.dumps([statuses, os.read(read, 99).decode().count("exit function")]))
 sys.stdout.flush()
 os._exit(0)
