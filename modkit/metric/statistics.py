@@ -97,7 +97,8 @@ class Hits(Statistic):
 class TopKHits(Statistic):
     """Number of samples whose label is among the ``top_k`` largest outputs.
 
-    Ties are resolved in favour of the higher class index.
+    Ties are resolved in favour of the higher class index. NaN is larger than all numbers, as
+    NumPy sorts it.
     """
 
     top_k: int
@@ -118,7 +119,9 @@ class TopKHits(Statistic):
         xp = _module(pred)
         index = _clipped(label, classes)
         own = pred[xp.arange(label.size), index][:, None]
-        ahead = (pred > own) | ((pred == own) & (xp.arange(classes) > index[:, None]))
+        lost, own_lost = xp.isnan(pred), xp.isnan(own)
+        equal = (pred == own) | (lost & own_lost)
+        ahead = (pred > own) | (lost & ~own_lost) | (equal & (xp.arange(classes) > index[:, None]))
         hit = (ahead.sum(axis=1) < self.top_k) & (label == index)
         return _mean(_number(hit), label.size)
 

@@ -107,6 +107,13 @@ def _masked(r, n):
     return [labels], [probabilities(r, n, 4)]
 
 
+def _with_nans(r, n):
+    scores = probabilities(r, n, 4)
+    for _ in range(2):
+        scores[np.arange(n), r.randint(0, 4, (n,))] = np.nan
+    return [r.randint(0, 4, (n,))], [scores]
+
+
 def _classes_ahead(r, n):
     return [r.randint(0, 3, (n, 2))], [probabilities(r, n, 2, 3)]
 
@@ -136,6 +143,7 @@ CASES = [
     Case("acc one", "acc", MULTI, updates=(1, 1)),
     Case("top 2", "top_k_acc", classes(6), {"top_k": 2}),
     Case("top 3", "top_k_accuracy", classes(6), {"top_k": 3, "name": "top"}),
+    Case("top 2 of NaNs", "top_k_acc", _with_nans, {"top_k": 2}),
     Case("top all", "topkaccuracy", MULTI, {"top_k": 4}),
     Case("top column", "top_k_acc", column(classes(6)), {"top_k": 3}),
     Case("top two", "top_k_acc", twice(classes(6)), {"top_k": 3}),
