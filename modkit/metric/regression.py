@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from modkit.metric.base import Names, alias, register
 from modkit.metric.pooled import Average, PooledMetric
 from modkit.metric.statistics import BatchError, Moments, OutputSum, PairMoments
@@ -146,7 +148,7 @@ class PearsonCorrelation(PooledMetric):
     def score(self, pool: _Pooled) -> float:
         """Pearson's coefficient; NaN if one side has zero variance."""
         scale = math.sqrt(pool.label_var) * math.sqrt(pool.pred_var)
-        return min(1.0, max(-1.0, pool.covar / scale)) if scale else math.nan
+        return float(np.clip(pool.covar / scale, -1.0, 1.0)) if scale else math.nan
 
 
 @register

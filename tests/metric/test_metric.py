@@ -239,6 +239,13 @@ def test_a_micro_pearson_is_that_of_all_samples():
     assert metric.get()[1] == pytest.approx(np.corrcoef(*pairs[1])[0, 1], rel=1e-4)
 
 
+@pytest.mark.parametrize("average", ["macro", "micro"])
+def test_pearson_of_nan_is_nan(average):
+    metric = modkit.metric.PearsonCorrelation(average=average)
+    metric.update([np.array([0.0, 1.0, 2.0])], [np.array([np.nan, 0.5, 0.1], np.float32)])
+    assert math.isnan(metric.get()[1])
+
+
 @pytest.mark.parametrize(
     ("make", "name"),
     [
