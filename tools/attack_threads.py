@@ -59,12 +59,12 @@ def reached(steps, context):
 
 
 def run(works, seconds):
-    """Call each function again and again, each in a thread; the errors and the counts."""
+    """Call each function once and then again and again, in threads; the errors and the counts."""
     end, errors, counts = time.monotonic() + seconds, [], [0] * len(works)
 
     def repeat(at, work):
         try:
-            while time.monotonic() < end and not errors:
+            while (not counts[at] or time.monotonic() < end) and not errors:
                 work()
                 counts[at] += 1
         except Exception as error:
