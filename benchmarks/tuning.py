@@ -112,12 +112,15 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--worker", choices=ROWS, help=argparse.SUPPRESS)
     args = parser.parse_args(arguments)
+    names = args.only.split(",")
+    if unknown := set(names) - set(ROWS):
+        parser.error(f"--only: got {', '.join(sorted(unknown))}, expected some of {','.join(ROWS)}")
     if args.worker:
         print(json.dumps(train(*ROWS[args.worker])))
         return
-    print("ms a step / peak MiB / seconds to the first step\n")
+    print("ms a step by the clock / of processors / peak MiB / seconds to the first step\n")
     print("| network | " + " | ".join(SWITCHES) + " |\n|" + " --- |" * (len(SWITCHES) + 1))
-    for name in args.only.split(","):
+    for name in names:
         turns: dict[str, list[dict[str, float]]] = {switch: [] for switch in SWITCHES}
         for _ in range(args.rounds):
             for switch, pieces in SWITCHES.items():
