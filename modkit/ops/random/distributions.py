@@ -90,9 +90,7 @@ def _poisson(key: Any, shape: Shape, dtype: Any, lam: Any) -> Any:
 
     def multiplied(carry: Any) -> Any:
         count, key, total = carry
-        keys = jax.random.split(
-            key
-        )  # by index: NumPy runs no `unstack` of newer JAX
+        keys = jax.random.split(key)  # by index: NumPy runs no `unstack` of newer JAX
         count = where(total > -lam, count + 1, count)
         return count, keys[0], total + lax.log(jax.random.uniform(keys[1], shape, jnp.float32))
 
