@@ -32,7 +32,7 @@ PARTS = ("thorough", "slow", "quick")
 
 _START, _THERE = pytest.StashKey[float](), pytest.StashKey[float]()
 _SHARED: dict[str, float] = {}
-"""What the setup took of each fixture that is there for several tests, by name."""
+"""The setup's time of each fixture that several tests share, by name."""
 _FOUND: dict[str, tuple[str, float, float]] = {}
 """Part, own seconds, and those with all shared fixtures, by test."""
 

@@ -499,7 +499,8 @@ def _primitive(name: str, out: Any, params: Any) -> Run:
     if not isinstance(out, tuple) and _is_key(out):
         return _of_keys(name, out, params)
     for each in out if isinstance(out, tuple) else (out,):
-        _checked(each)
+        if not (name == "unstack" and _is_key(each)):  # as `jax.random.split(key)` is unpacked
+            _checked(each)
     if name == "convert_element_type":
         dtype = _checked(out).dtype
         return lambda x, *_: convert(x, dtype)

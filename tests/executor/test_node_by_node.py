@@ -225,7 +225,7 @@ def normalised(groups=None, fix_gamma=False):
 
 
 def shown(executor, **options):
-    """What a monitor's callback gets in one training pass, as names and lists."""
+    """The calls of a monitor's callback in one training pass, as names and lists."""
     seen = []
     callback = lambda name, array: seen.append((name, (array * 1).asnumpy().tolist()))  # noqa: E731
     executor.set_monitor_callback(callback, **options)

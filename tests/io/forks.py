@@ -8,7 +8,7 @@ import pytest
 
 
 def in_child(work):
-    """What ``work`` returned in a forked process, or the name of the error it raised."""
+    """The result of ``work`` in a forked process, or the name of the error it raised."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

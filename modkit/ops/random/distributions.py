@@ -90,9 +90,9 @@ def _poisson(key: Any, shape: Shape, dtype: Any, lam: Any) -> Any:
 
     def multiplied(carry: Any) -> Any:
         count, key, total = carry
-        keys = jax.random.split(key)  # by index: NumPy runs no `unstack` of newer JAX
+        key, own = jax.random.split(key)
         count = where(total > -lam, count + 1, count)
-        return count, keys[0], total + lax.log(jax.random.uniform(keys[1], shape, jnp.float32))
+        return count, key, total + lax.log(jax.random.uniform(own, shape, jnp.float32))
 
     def goes_on(carry: Any) -> Any:
         return (few & (carry[2] > -lam)).any()
@@ -105,9 +105,9 @@ def _poisson(key: Any, shape: Shape, dtype: Any, lam: Any) -> Any:
 
     def tried(carry: Any) -> Any:
         found, done, key = carry
-        keys = jax.random.split(key, 3)
-        u = jax.random.uniform(keys[1], shape, jnp.float32) - 0.5
-        v = jax.random.uniform(keys[2], shape, jnp.float32)
+        key, first, second = jax.random.split(key, 3)
+        u = jax.random.uniform(first, shape, jnp.float32) - 0.5
+        v = jax.random.uniform(second, shape, jnp.float32)
         end = 0.5 - abs(u)
         k = lax.floor((2 * a / end + b) * u + rate + 0.43)
         left = lax.log(v * (1.1239 + 1.1328 / (b - 3.4)) / (a / (end * end) + b))
@@ -115,7 +115,7 @@ def _poisson(key: Any, shape: Shape, dtype: Any, lam: Any) -> Any:
         outside = (k < 0) | ((end < 0.013) & (v > end))
         fits = left <= -rate + k * lax.log(rate) - lax.lgamma(k + 1)
         taken = inside | (~outside & fits)
-        return where(taken, k, found), done | taken, keys[0]
+        return where(taken, k, found), done | taken, key
 
     none = jnp.broadcast_to(few.all(), shape)  # else as many turns as for rates that are all large
     start = jnp.full(shape, -1.0, jnp.float32), none, key
