@@ -1,4 +1,4 @@
-"""modkit: the Apache MXNet 1.x Module API, alive on JAX.
+"""modkit: the Apache MXNet 1.x Module API, alive on JAX. Examples in docstrings call it ``mx``.
 
 >>> import modkit as mx
 >>> x = mx.sym.Variable("x")

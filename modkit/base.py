@@ -46,7 +46,6 @@ class _Library:
 
     These change nothing, since XLA compiles the whole graph.
 
-    >>> import modkit as mx
     >>> mx.base._LIB.MXNDArrayCreate
     Traceback (most recent call last):
     ...

@@ -52,7 +52,6 @@ class Monitor:
     graph whose sizes depend on values (``contrib.boolean_mask``) there are no rows of gradients,
     and none of hidden outputs (``bn_mean``).
 
-    >>> import modkit as mx
     >>> net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name="fc")
     >>> executor = net.simple_bind(mx.cpu(), data=(1, 3))
     >>> monitor = mx.mon.Monitor(1, lambda array: array.norm(), pattern="fc_output")

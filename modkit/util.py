@@ -111,7 +111,6 @@ def set_np_shape(active: bool) -> bool:
 def np_shape(active: bool = True) -> Iterator[None]:
     """A context, or a decorator, with NumPy's shapes, or without them.
 
-    >>> import modkit as mx
     >>> with mx.np_shape():
     ...     mx.nd.zeros(()).shape
     ()

@@ -23,9 +23,10 @@ BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def doctests(name):
-    """The doctests of a module, by place."""
+    """The doctests of a module, by place; ``mx`` is modkit in all of them."""
     module = importlib.import_module(name)
-    return [t for t in doctest.DocTestFinder().find(module, name) if t.examples]
+    finder = doctest.DocTestFinder()
+    return [t for t in finder.find(module, name, extraglobs={"mx": modkit}) if t.examples]
 
 
 def run(test):

@@ -1,6 +1,5 @@
 """``mx.autograd``: gradients of imperative code, by a tape of what was computed.
 
->>> import modkit as mx
 >>> x = mx.nd.array([1, 2, 3])
 >>> x.attach_grad()
 >>> with mx.autograd.record():

@@ -20,7 +20,6 @@ class Function:
 
     Each instance is called once.
 
-    >>> import modkit as mx
     >>> class Sigmoid(mx.autograd.Function):
     ...     def forward(self, x):
     ...         y = 1 / (1 + (-x).exp())

@@ -24,7 +24,6 @@ class Mixed:
     Args:
         patterns: regular expressions; a final ``".*"`` matches all remaining names.
 
-    >>> import modkit as mx
     >>> bias, weight = mx.nd.empty((2,)), mx.nd.empty((2, 2))
     >>> initializer = mx.init.Mixed([".*bias", ".*"], [mx.init.Zero(), mx.init.One()])
     >>> initializer("fc_bias", bias)
@@ -69,7 +68,6 @@ class Load:
         default_init: initializer of missing names.
         verbose: log the source of each parameter.
 
-    >>> import modkit as mx
     >>> initializer = mx.init.Load({"arg:fc_weight": mx.nd.ones((2,))}, default_init=mx.init.Zero())
     >>> weight, bias = mx.nd.empty((2,)), mx.nd.empty((2,))
     >>> initializer("fc_weight", weight)

@@ -27,7 +27,6 @@ class LSTMBias(Initializer):
     Shapes:
         bias: (4 * hidden,); the forget gate is second.
 
-    >>> import modkit as mx
     >>> weight = mx.nd.empty((8,))
     >>> attributes = {"__init__": mx.init.LSTMBias(forget_bias=1.0).dumps()}  # of the variable
     >>> mx.init.Xavier()(mx.init.InitDesc("lstm_i2h_bias", attributes), weight)

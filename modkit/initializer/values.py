@@ -24,7 +24,6 @@ _LARGE = 1 << 20
 class Zero(Initializer):
     """Zeros.
 
-    >>> import modkit as mx
     >>> weight = mx.nd.empty((2, 3))
     >>> mx.init.Zero()("fc_weight", weight)
     >>> print(weight.asnumpy())
@@ -43,7 +42,6 @@ class Zero(Initializer):
 class One(Initializer):
     """Ones.
 
-    >>> import modkit as mx
     >>> weight = mx.nd.empty((2, 3))
     >>> mx.init.One()("fc_weight", weight)
     >>> print(weight.asnumpy())
@@ -64,7 +62,6 @@ class Constant(Initializer):
     Args:
         value: a number, or an array that broadcasts to the parameter's shape.
 
-    >>> import modkit as mx
     >>> weight = mx.nd.empty((2, 3))
     >>> mx.init.Constant(0.5)("fc_weight", weight)
     >>> print(weight.asnumpy())
@@ -84,7 +81,6 @@ class Constant(Initializer):
 class Uniform(Initializer):
     """Uniform random numbers between ``-scale`` and ``scale``.
 
-    >>> import modkit as mx
     >>> weight = mx.nd.empty((200, 300))
     >>> mx.init.Uniform(0.1)("fc_weight", weight)
     >>> bool(abs(weight).max() <= 0.1)
@@ -103,7 +99,6 @@ class Uniform(Initializer):
 class Normal(Initializer):
     """Normal random numbers of mean 0 and standard deviation ``sigma``.
 
-    >>> import modkit as mx
     >>> weight = mx.nd.empty((200, 300))
     >>> mx.init.Normal(0.1)("fc_weight", weight)
     >>> round(float(weight.asnumpy().std()), 2)
@@ -127,7 +122,6 @@ class Orthogonal(Initializer):
         rand_type: distribution of the random matrix that is orthogonalized, ``"uniform"`` or
             ``"normal"``.
 
-    >>> import modkit as mx
     >>> weight = mx.nd.empty((2, 3))
     >>> mx.init.Orthogonal(scale=1)("fc_weight", weight)
     >>> print(abs(mx.nd.dot(weight, weight.T)).asnumpy().round(3))
@@ -165,7 +159,6 @@ class Xavier(Initializer):
         factor_type: ``"avg"``, ``"in"`` or ``"out"``.
         magnitude: the numerator of the scale.
 
-    >>> import modkit as mx
     >>> weight = mx.nd.empty((2, 3))
     >>> mx.init.Xavier()("fc_weight", weight)
     >>> bool(abs(weight).max() <= (3 / 2.5) ** 0.5)  # the mean of 3 inputs and 2 outputs
@@ -201,7 +194,6 @@ class MSRAPrelu(Xavier):
         factor_type: ``"avg"``, ``"in"`` or ``"out"``.
         slope: slope of PReLU for negative inputs; 0 for ReLU.
 
-    >>> import modkit as mx
     >>> weight = mx.nd.empty((300, 200))
     >>> mx.init.MSRAPrelu()("fc_weight", weight)
     >>> round(float(weight.asnumpy().std()), 2)
@@ -217,7 +209,6 @@ class MSRAPrelu(Xavier):
 class Bilinear(Initializer):
     """The kernel of bilinear upsampling, for the weight (O, I, H, W) of a Deconvolution.
 
-    >>> import modkit as mx
     >>> weight = mx.nd.empty((1, 1, 4, 4))
     >>> mx.init.Bilinear()("up_weight", weight)
     >>> print(weight.asnumpy()[0, 0, 1])

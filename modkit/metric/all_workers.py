@@ -20,7 +20,6 @@ def reduce_over(metric: EvalMetric, kv: Any) -> EvalMetric:
     Raises:
         NotSupportedError: the metric has totals of its own, and no `EvalMetric.merge` for them.
 
-    >>> import modkit as mx
     >>> metric = mx.metric.Accuracy()
     >>> metric.update([mx.nd.array([1, 0])], [mx.nd.array([[0.3, 0.7], [0.4, 0.6]])])
     >>> mx.metric.reduce_over(metric, mx.kv.create("local")).get()

@@ -29,7 +29,6 @@ class Accuracy(TracedMetric):
         axis: the axis of the classes.
         name, output_names, label_names: see `EvalMetric`.
 
-    >>> import modkit as mx
     >>> metric = mx.metric.Accuracy()
     >>> metric.update([mx.nd.array([1, 0])], [mx.nd.array([[0.3, 0.7], [0.4, 0.6]])])
     >>> metric.get()
@@ -63,7 +62,6 @@ class TopKAccuracy(TracedMetric):
         top_k: number of classes, more than 1. The name becomes ``name_<top_k>``.
         name, output_names, label_names: see `EvalMetric`.
 
-    >>> import modkit as mx
     >>> metric = mx.metric.TopKAccuracy(top_k=2)
     >>> metric.update([mx.nd.array([2, 0])], [mx.nd.array([[0.2, 0.5, 0.3], [0.1, 0.6, 0.3]])])
     >>> metric.get()
@@ -129,7 +127,6 @@ class F1(_Binary):
         average: ``"macro"``, the mean of the scores of the updates, or ``"micro"``, the score
             of all samples together.
 
-    >>> import modkit as mx
     >>> metric = mx.metric.F1()
     >>> metric.update([mx.nd.array([1, 0, 1])], [mx.nd.array([[0.3, 0.7], [0.4, 0.6], [0.1, 0.9]])])
     >>> metric.get()
@@ -158,7 +155,6 @@ class F1(_Binary):
 class MCC(_Binary):
     """Matthews correlation coefficient of class 1 against the rest. Arguments: see `F1`.
 
-    >>> import modkit as mx
     >>> metric = mx.metric.MCC()
     >>> outputs = mx.nd.array([[0.3, 0.7], [0.4, 0.6], [0.1, 0.9], [0.8, 0.2]])
     >>> metric.update([mx.nd.array([1, 0, 1, 0])], [outputs])
@@ -195,7 +191,6 @@ class PCC(PooledMetric):
         name, output_names, label_names: see `EvalMetric`.
         has_global_stats: `get_global` has separate totals.
 
-    >>> import modkit as mx
     >>> metric = mx.metric.PCC()
     >>> outputs = mx.nd.array([[0.3, 0.7], [0.4, 0.6], [0.1, 0.9], [0.8, 0.2]])
     >>> metric.update([mx.nd.array([1, 0, 1, 0])], [outputs])

@@ -51,7 +51,6 @@ class CompositeEvalMetric(EvalMetric):
         output_names: outputs passed on to the metrics; default: all.
         label_names: labels passed on to the metrics; default: all.
 
-    >>> import modkit as mx
     >>> metric = mx.metric.CompositeEvalMetric(["mae", "mse"])
     >>> metric.update([mx.nd.array([1.0, 3.0])], [mx.nd.array([1.5, 2.0])])
     >>> metric.get()

@@ -32,7 +32,6 @@ class CustomMetric(EvalMetric):
         allow_extra_outputs: allow more outputs than labels; surplus outputs are ignored.
         output_names, label_names: see `EvalMetric`.
 
-    >>> import modkit as mx
     >>> import numpy as np
     >>> def largest_error(label, pred):
     ...     return np.abs(label - pred).max()

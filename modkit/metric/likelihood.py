@@ -22,7 +22,6 @@ class Perplexity(TracedMetric):
         axis: the axis of the classes.
         name, output_names, label_names: see `EvalMetric`.
 
-    >>> import modkit as mx
     >>> metric = mx.metric.Perplexity(ignore_label=None)
     >>> metric.update([mx.nd.array([1, 0])], [mx.nd.array([[0.5, 0.5], [0.5, 0.5]])])
     >>> round(metric.get()[1], 4)
@@ -63,7 +62,6 @@ class CrossEntropy(TracedMetric):
         eps: added to the probability, so that the logarithm is finite.
         name, output_names, label_names: see `EvalMetric`.
 
-    >>> import modkit as mx
     >>> metric = mx.metric.CrossEntropy()
     >>> metric.update([mx.nd.array([1, 0])], [mx.nd.array([[0.5, 0.5], [0.5, 0.5]])])
     >>> round(metric.get()[1], 4)
@@ -86,7 +84,6 @@ class CrossEntropy(TracedMetric):
 class NegativeLogLikelihood(CrossEntropy):
     """`CrossEntropy` under another name.
 
-    >>> import modkit as mx
     >>> metric = mx.metric.NegativeLogLikelihood()
     >>> metric.update([mx.nd.array([1, 0])], [mx.nd.array([[0.5, 0.5], [0.5, 0.5]])])
     >>> round(metric.get()[1], 4)

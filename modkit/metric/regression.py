@@ -24,7 +24,6 @@ class MAE(TracedMetric):
     Args:
         name, output_names, label_names: see `EvalMetric`.
 
-    >>> import modkit as mx
     >>> metric = mx.metric.MAE()
     >>> metric.update([mx.nd.array([1.0, 3.0])], [mx.nd.array([1.5, 2.0])])
     >>> metric.get()
@@ -39,7 +38,6 @@ class MAE(TracedMetric):
 class MSE(TracedMetric):
     """Mean squared error. Shapes and arguments: see `MAE`.
 
-    >>> import modkit as mx
     >>> metric = mx.metric.MSE()
     >>> metric.update([mx.nd.array([1.0, 3.0])], [mx.nd.array([1.5, 2.0])])
     >>> metric.get()
@@ -54,7 +52,6 @@ class MSE(TracedMetric):
 class RMSE(TracedMetric):
     """Root mean squared error of each batch, averaged. Shapes and arguments: see `MAE`.
 
-    >>> import modkit as mx
     >>> metric = mx.metric.RMSE()
     >>> metric.update([mx.nd.array([1.0, 3.0])], [mx.nd.array([2.0, 2.0])])
     >>> metric.get()
@@ -119,7 +116,6 @@ class PearsonCorrelation(PooledMetric):
         name, output_names, label_names: see `EvalMetric`.
         average: ``"macro"``, the mean over updates, or ``"micro"``, over all samples.
 
-    >>> import modkit as mx
     >>> metric = mx.metric.PearsonCorrelation()
     >>> metric.update([mx.nd.array([1.0, 2.0, 3.0])], [mx.nd.array([2.0, 4.0, 6.0])])
     >>> round(metric.get()[1], 6)
@@ -158,7 +154,6 @@ class Loss(TracedMetric):
     Args:
         name, output_names, label_names: see `EvalMetric`.
 
-    >>> import modkit as mx
     >>> metric = mx.metric.Loss()
     >>> metric.update([mx.nd.array([0.0, 0.0])], [mx.nd.array([1.5, 2.5])])
     >>> metric.get()

@@ -48,7 +48,6 @@ class BucketingModule(BaseModule):
     Raises:
         ParameterError: there is no default bucket, or its names are not in its symbol.
 
-    >>> import modkit as mx
     >>> def net_of(length):
     ...     net = mx.sym.mean(mx.sym.Variable("data"), axis=1, keepdims=True)
     ...     net = mx.sym.FullyConnected(net, num_hidden=2, name="fc")

@@ -84,7 +84,6 @@ class Module(BaseModule):
     Raises:
         ParameterError: a name that the symbol does not have, or another compute type.
 
-    >>> import modkit as mx
     >>> net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name="fc")
     >>> net = mx.sym.SoftmaxOutput(net, name="softmax")
     >>> data = mx.io.NDArrayIter(mx.nd.ones((6, 4)), mx.nd.array([1, 1, 1, 1, 1, 1]), batch_size=2)

@@ -21,7 +21,6 @@ class SequentialModule(BaseModule):
     Args:
         logger: where ``fit`` writes.
 
-    >>> import modkit as mx
     >>> first = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc1")
     >>> last = mx.sym.SoftmaxOutput(mx.sym.Variable("fc1_output"), name="softmax")
     >>> module = mx.mod.SequentialModule()

@@ -160,7 +160,7 @@ def open_params(fname: str | os.PathLike[str]) -> OpenParams:
 
     Opening reads only names, shapes and types.
 
-    >>> import tempfile, modkit as mx
+    >>> import tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "x.params")
     >>> mx.nd.save(path, {"weight": mx.nd.ones((2, 3)), "bias": mx.nd.zeros((2,))})
     >>> with open_params(path) as params:

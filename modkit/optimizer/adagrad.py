@@ -21,7 +21,6 @@ class AdaGrad(RuleOptimizer):
         eps: ``ε``.
         kwargs: see `Optimizer`.
 
-    >>> import modkit as mx
     >>> update = mx.optimizer.get_updater(mx.optimizer.AdaGrad(learning_rate=0.1))
     >>> weight = mx.nd.ones((2,))
     >>> update(0, mx.nd.array([1, 2]), weight)
@@ -60,7 +59,6 @@ class AdaDelta(RuleOptimizer):
         epsilon: ``ε``.
         kwargs: see `Optimizer`.
 
-    >>> import modkit as mx
     >>> update = mx.optimizer.get_updater(mx.optimizer.AdaDelta())
     >>> weight = mx.nd.ones((2,))
     >>> update(0, mx.nd.array([1, 2]), weight)
@@ -92,7 +90,6 @@ class RMSProp(RuleOptimizer):
         clip_weights: updated weights are clipped to ``[-clip_weights, clip_weights]``.
         kwargs: see `Optimizer`.
 
-    >>> import modkit as mx
     >>> update = mx.optimizer.get_updater(mx.optimizer.RMSProp(learning_rate=0.1))
     >>> weight = mx.nd.ones((2,))
     >>> update(0, mx.nd.array([1, 2]), weight)
@@ -134,7 +131,6 @@ class Ftrl(RuleOptimizer):
         beta: ``β``.
         kwargs: see `Optimizer`.
 
-    >>> import modkit as mx
     >>> update = mx.optimizer.get_updater(mx.optimizer.Ftrl(learning_rate=0.1))
     >>> weight = mx.nd.ones((2,))
     >>> update(0, mx.nd.array([1, 2]), weight)

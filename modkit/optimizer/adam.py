@@ -27,7 +27,6 @@ class Adam(RuleOptimizer):
         lazy_update: a row-sparse gradient updates its rows and their moments, and no others.
         kwargs: see `Optimizer`.
 
-    >>> import modkit as mx
     >>> update = mx.optimizer.get_updater(mx.optimizer.Adam(learning_rate=0.1))
     >>> weight = mx.nd.ones((2,))
     >>> update(0, mx.nd.array([1, 2]), weight)
@@ -63,7 +62,6 @@ class Adamax(RuleOptimizer):
         beta2: decay of ``u``.
         kwargs: see `Optimizer`.
 
-    >>> import modkit as mx
     >>> update = mx.optimizer.get_updater(mx.optimizer.Adamax(learning_rate=0.1))
     >>> weight = mx.nd.ones((2,))
     >>> update(0, mx.nd.array([1, 2]), weight)
@@ -101,7 +99,6 @@ class Nadam(RuleOptimizer):
         schedule_decay: ``decay``.
         kwargs: see `Optimizer`.
 
-    >>> import modkit as mx
     >>> update = mx.optimizer.get_updater(mx.optimizer.Nadam(learning_rate=0.1))
     >>> weight = mx.nd.ones((2,))
     >>> update(0, mx.nd.array([1, 2]), weight)
@@ -151,7 +148,6 @@ class FTML(RuleOptimizer):
         epsilon: ``ε``.
         kwargs: see `Optimizer`.
 
-    >>> import modkit as mx
     >>> update = mx.optimizer.get_updater(mx.optimizer.FTML(learning_rate=0.1))
     >>> weight = mx.nd.ones((2,))
     >>> update(0, mx.nd.array([1, 2]), weight)

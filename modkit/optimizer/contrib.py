@@ -48,7 +48,6 @@ class GroupAdaGrad(RuleOptimizer):
         eps: ``ε``.
         kwargs: see `Optimizer`; weight decay is not supported.
 
-    >>> import modkit as mx
     >>> group = mx.optimizer.contrib.GroupAdaGrad(learning_rate=0.1)
     >>> update = mx.optimizer.get_updater(group)
     >>> weight = mx.nd.ones((2, 1))

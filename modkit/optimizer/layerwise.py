@@ -60,7 +60,6 @@ class LAMB(RuleOptimizer):
         bias_correction: apply Adam's bias correction to the moments.
         kwargs: see `Optimizer`.
 
-    >>> import modkit as mx
     >>> update = mx.optimizer.get_updater(mx.optimizer.LAMB(learning_rate=0.1))
     >>> weight = mx.nd.ones((2,))
     >>> update(0, mx.nd.array([1, 2]), weight)
@@ -157,7 +156,6 @@ class LARS(RuleOptimizer):
     Differs: MXNet applies the correction only to the parameters of the first update call after a
     change of the rate (the first four, or the first one); here it applies to all.
 
-    >>> import modkit as mx
     >>> update = mx.optimizer.get_updater(mx.optimizer.LARS(learning_rate=0.1))
     >>> weight = mx.nd.ones((2,))
     >>> update(0, mx.nd.array([1, 2]), weight)

@@ -53,7 +53,6 @@ class LBSGD(RuleOptimizer):
         num_epochs: accepted for compatibility; MXNet does not use it either.
         kwargs: see `Optimizer`.
 
-    >>> import modkit as mx
     >>> update = mx.optimizer.get_updater(mx.optimizer.LBSGD(learning_rate=0.1))
     >>> weight = mx.nd.ones((2,))
     >>> update(0, mx.nd.array([1, 2]), weight)

@@ -119,7 +119,7 @@ class OptaxOptimizer(Optimizer):
     Differs: if called with one parameter at a time (a KVStore with an updater), a clip by global
     norm is a clip by the norm of each parameter.
 
-    >>> import modkit as mx, optax
+    >>> import optax
     >>> optimizer = mx.optimizer.create(optax.sgd(0.1))
     >>> type(optimizer).__name__
     'OptaxOptimizer'

@@ -35,7 +35,6 @@ class SGD(RuleOptimizer):
         lazy_update: a row-sparse gradient updates its rows and their velocities, and no others.
         kwargs: see `Optimizer`.
 
-    >>> import modkit as mx
     >>> update = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.1))
     >>> weight = mx.nd.ones((2,))
     >>> update(0, mx.nd.array([1, 2]), weight)
@@ -92,7 +91,6 @@ class NAG(RuleOptimizer):
         momentum: ``μ``.
         kwargs: see `Optimizer`.
 
-    >>> import modkit as mx
     >>> update = mx.optimizer.get_updater(mx.optimizer.NAG(learning_rate=0.1))
     >>> weight = mx.nd.ones((2,))
     >>> update(0, mx.nd.array([1, 2]), weight)
@@ -133,7 +131,6 @@ class Signum(RuleOptimizer):
 
     Differs: ``wd_lh`` also works without momentum; MXNet fails.
 
-    >>> import modkit as mx
     >>> update = mx.optimizer.get_updater(mx.optimizer.Signum(learning_rate=0.1))
     >>> weight = mx.nd.ones((2,))
     >>> update(0, mx.nd.array([1, 2]), weight)
@@ -231,7 +228,6 @@ class DCASGD(RuleOptimizer):
 
     Differs: momentum works for weights of any size; MXNet fails for more than one element.
 
-    >>> import modkit as mx
     >>> update = mx.optimizer.get_updater(mx.optimizer.DCASGD(learning_rate=0.1))
     >>> weight = mx.nd.ones((2,))
     >>> update(0, mx.nd.array([1, 2]), weight)

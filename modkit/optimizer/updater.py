@@ -22,7 +22,6 @@ from modkit.optimizer.states import dump, dumps, loads
 class Updater:
     """``updater(index, grad, weight)`` updates a parameter in place and creates missing states.
 
-    >>> import modkit as mx
     >>> update = mx.optimizer.Updater(mx.optimizer.SGD(learning_rate=0.1, momentum=0.9))
     >>> weight = mx.nd.ones((2,))
     >>> update(0, mx.nd.ones((2,)), weight)

@@ -43,7 +43,6 @@ class Predictor:
 
     Loss layers need no labels. Labels that are given are not read.
 
-    >>> import modkit as mx
     >>> net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=1, name="fc")
     >>> params = {"fc_weight": mx.nd.array([[2, 3]]), "fc_bias": mx.nd.array([1])}
     >>> predictor = Predictor(net, params, {"data": (4, 2)})

@@ -270,7 +270,6 @@ class Symbol(Fluent):
     def _gen_atomic_symbol(self) -> Symbol:
         """The operator of the first output without inputs or a name, which a call gives it.
 
-        >>> import modkit as mx
         >>> dense = mx.sym.FullyConnected(mx.sym.Variable("x"), num_hidden=3, name="fc1")
         >>> dense._gen_atomic_symbol()(mx.sym.Variable("y"), name="fc2").list_arguments()
         ['y', 'fc2_weight', 'fc2_bias']
