@@ -101,6 +101,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f" Did you mean {', '.join(map(repr, close))}?" if close else ""
 
 
+def unknown(what: str, name: str, known: Collection[str], label: str = "There are") -> str:
+    """The message about a name that is none of those known: near ones, and all."""
+    return f"{what} {name!r}.{nearest(name, known)} {label}: {', '.join(known) or 'none'}"
+
+
 def not_taken(
     where: str, name: str, takes: Collection[str], what: str = "parameter", hint: str | None = None
 ) -> ParameterError:

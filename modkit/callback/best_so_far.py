@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from modkit.callback.base import Callback
 from modkit.callback.run import Run
-from modkit.errors import NameNotFoundError, ParameterError, nearest
+from modkit.errors import NameNotFoundError, ParameterError, unknown
 from modkit.ndarray import NDArray
 
 _FALLING = ("loss", "error", "mae", "mse", "entropy", "likelihood", "perplexity")
@@ -62,11 +62,10 @@ class BestSoFar(Callback):
 
     def _check(self, names: Collection[str], there: str) -> None:
         if self.monitor not in names:
-            raise NameNotFoundError(
-                f"{type(self).__name__}: monitor: no metric {self.monitor!r}."
-                f"{nearest(self.monitor, names)} {there}: {', '.join(names)}; those of validation "
-                "need eval_data"
+            message = unknown(
+                f"{type(self).__name__}: monitor: no metric", self.monitor, names, there
             )
+            raise NameNotFoundError(f"{message}; those of validation need eval_data")
 
     def params(self, run: Run) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
         """Parameters and auxiliary states that the value is of: of validation, its averages."""

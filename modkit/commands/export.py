@@ -7,18 +7,16 @@ from argparse import Namespace
 from modkit import onnx
 from modkit.checkpoint import load_checkpoint
 from modkit.commands.screen import write
-from modkit.errors import NameNotFoundError, ParameterError, nearest
+from modkit.errors import NameNotFoundError, ParameterError, unknown
 
 
 def work(arguments: Namespace) -> None:
     """Write the ONNX model."""
     net, args, auxs = load_checkpoint(arguments.prefix, arguments.epoch)
     shapes, inputs = dict(arguments.shape), [n for n in net.list_arguments() if n not in args]
-    unknown = [n for n in shapes if n not in inputs]
-    if unknown:
-        raise NameNotFoundError(
-            f"no input {unknown[0]!r}.{nearest(unknown[0], inputs)} There are: {', '.join(inputs)}"
-        )
+    for name in shapes:
+        if name not in inputs:
+            raise NameNotFoundError(unknown("no input", name, inputs))
     if inputs and not shapes:
         raise ParameterError(f"give the shapes of the inputs: --shape {inputs[0]}=1,3,224,224")
     given = [shapes[n] for n in inputs if n in shapes]

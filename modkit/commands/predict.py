@@ -20,7 +20,7 @@ from modkit.commands.parsers import PICTURE_DEFAULTS
 from modkit.commands.preprocessing import Preparation, read_picture
 from modkit.commands.screen import complain, show, write
 from modkit.context import Context
-from modkit.errors import NameNotFoundError, ParameterError, ShapeError, nearest
+from modkit.errors import NameNotFoundError, ParameterError, ShapeError, unknown
 from modkit.files import text_lines
 from modkit.ndarray import NDArray
 from modkit.predictor import Predictor, open_inputs, rank
@@ -79,10 +79,7 @@ def _inputs(given: Sequence[str], names: Sequence[str]) -> dict[str, str]:
                 )
             name, path = names[0], text
         if name not in names:
-            raise NameNotFoundError(
-                f"--input: no input {name!r}.{nearest(name, names)} The net takes: "
-                f"{', '.join(names)}"
-            )
+            raise NameNotFoundError(unknown("--input: no input", name, names, "The net takes"))
         if name in found:
             raise ParameterError(f"--input: {name!r} is given twice")
         if not path:
@@ -104,10 +101,7 @@ def _check_arrays(arrays: Mapping[str, np.ndarray], shapes: Mapping[str, Shape])
             )
     for name in shapes:
         if name not in arrays:
-            raise NameNotFoundError(
-                f"--shape: no input {name!r}.{nearest(name, arrays)} The net takes: "
-                f"{', '.join(arrays)}"
-            )
+            raise NameNotFoundError(unknown("--shape: no input", name, arrays, "The net takes"))
 
 
 def _refuse_preparation(paths: Collection[str], arguments: Namespace) -> None:

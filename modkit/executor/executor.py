@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from modkit.context import Context
-from modkit.errors import NameNotFoundError, ParameterError, ShapeError, nearest
+from modkit.errors import NameNotFoundError, ParameterError, ShapeError, nearest, unknown
 from modkit.executor import monitoring
 from modkit.executor.avals import avals_of
 from modkit.executor.memory_plan import planned_bytes
@@ -135,10 +135,8 @@ class Executor:
     def _write_arguments(self, values: Mapping[str, Any]) -> None:
         for name, value in values.items():
             if name not in self.arg_dict:
-                raise UnknownArgumentError(
-                    f"forward: unknown argument {name!r}.{nearest(name, self.arg_dict)} "
-                    f"Arguments: {', '.join(self.arg_dict)}"
-                )
+                message = unknown("forward: unknown argument", name, self.arg_dict, "Arguments")
+                raise UnknownArgumentError(message)
             if not isinstance(value, NDArray | np.ndarray | jax.Array):
                 raise ParameterError(
                     f"forward: {name!r}: got {type(value).__name__}, expected an NDArray"
@@ -184,9 +182,7 @@ class Executor:
         if isinstance(out_grads, Mapping):
             names = self._symbol.list_outputs()
             for name in out_grads.keys() - set(names):
-                raise NameNotFoundError(
-                    f"backward: no output {name!r}.{nearest(name, names)} Outputs: {names}"
-                )
+                raise NameNotFoundError(unknown("backward: no output", name, names, "Outputs"))
             return [out_grads.get(n) for n in names]
         return list(out_grads or ())
 

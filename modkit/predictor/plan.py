@@ -14,7 +14,7 @@ from modkit.errors import (
     NameNotFoundError,
     ParameterError,
     ShapeError,
-    nearest,
+    unknown,
 )
 from modkit.ops.dtypes import dtype_name
 from modkit.ops.partial_shapes import complete
@@ -90,10 +90,7 @@ def make_plan(
     labels = frozenset(symbol.list_inputs()) - set(names)
     for name in inputs:
         if name not in names and name not in labels:
-            raise NameNotFoundError(
-                f"Predictor: no input {name!r}.{nearest(name, names)} "
-                f"The net has: {', '.join(names)}"
-            )
+            raise NameNotFoundError(unknown("Predictor: no input", name, names, "The net has"))
     inputs = {n: each for n, each in inputs.items() if n in names}
     params = tuple(n for n in names if n not in inputs)
     missing = [n for n in params if n not in arrays]

@@ -14,7 +14,7 @@ from modkit import checkpoint, stream
 from modkit.compile.memo import made_once
 from modkit.compile.program import Program
 from modkit.context import Context, current_context
-from modkit.errors import NameNotFoundError, ParameterError, ShapeError, nearest
+from modkit.errors import NameNotFoundError, ParameterError, ShapeError, unknown
 from modkit.ndarray import NDArray
 from modkit.ndarray.ndarray import from_jax
 from modkit.ndarray.storage import placed_on, x64_for
@@ -261,10 +261,7 @@ class Predictor:
             x = {names[0]: x}
         for name in x:
             if name not in plan.batches.shapes and name not in plan.labels:
-                raise NameNotFoundError(
-                    f"predict: no input {name!r}.{nearest(name, names)} "
-                    f"The inputs are: {', '.join(names)}"
-                )
+                raise NameNotFoundError(unknown("predict: no input", name, names))
         missing = [n for n in names if n not in x]
         if missing:
             raise ParameterError(f"predict: input {missing[0]!r} is missing")

@@ -13,7 +13,7 @@ from modkit.errors import (
     NotReadyError,
     NotSupportedError,
     ParameterError,
-    nearest,
+    unknown,
 )
 from modkit.ndarray import NDArray, concatenate
 from modkit.ops.registry import get_op
@@ -53,10 +53,8 @@ class RNNParams:
 def popped(cell: BaseRNNCell, args: dict[str, NDArray], name: str) -> NDArray:
     """Remove a parameter of a cell and return it; NameNotFoundError where it is missing."""
     if name not in args:
-        raise NameNotFoundError(
-            f"{type(cell).__name__}: no parameter {name!r}.{nearest(name, args)} There are: "
-            f"{', '.join(args) or 'none'}; check the cell's prefix"
-        )
+        message = unknown(f"{type(cell).__name__}: no parameter", name, args)
+        raise NameNotFoundError(f"{message}; check the cell's prefix")
     return args.pop(name)
 
 

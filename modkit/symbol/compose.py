@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from modkit.attribute import AttrScope
-from modkit.errors import ParameterError, nearest, typed, warn_caller
+from modkit.errors import ParameterError, not_taken, typed, warn_caller
 from modkit.name import NameManager
 from modkit.ops.entry import Op
 from modkit.ops.frontend import named_after, refuse_unknown, sort_call
@@ -142,10 +142,7 @@ def _named_inputs(
     inputs = dict(zip(names, by_position, strict=False))
     for name, symbol in by_name.items():
         if name not in names:
-            raise ParameterError(
-                f"{op.name}: no input {name!r} with these parameters.{nearest(name, names)} "
-                f"It takes: {', '.join(names)}"
-            )
+            raise not_taken(f"{op.name} with these parameters", name, names, "input")
         if name in inputs:
             raise ParameterError(f"{op.name}: got input {name!r} twice, by position and by name")
         inputs[name] = symbol

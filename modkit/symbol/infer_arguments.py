@@ -13,7 +13,7 @@ from modkit.errors import (
     NameNotFoundError,
     ParameterError,
     ShapeError,
-    nearest,
+    unknown,
     warn_caller,
 )
 from modkit.ops.dtypes import dtype_name
@@ -89,10 +89,7 @@ def _by_name(
     inputs = [n.name for n in graph.inputs]
     for name in kwargs:
         if name not in inputs:
-            raise NameNotFoundError(
-                f"{where}: no argument {name!r}.{nearest(name, inputs)} "
-                f"There are: {', '.join(inputs)}"
-            )
+            raise NameNotFoundError(unknown(f"{where}: no argument", name, inputs))
     return known
 
 

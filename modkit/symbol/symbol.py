@@ -9,7 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from modkit.context import Context, current_context
-from modkit.errors import NameNotFoundError, NotSupportedError, ParameterError, nearest, warn_caller
+from modkit.errors import (
+    NameNotFoundError,
+    NotSupportedError,
+    ParameterError,
+    nearest,
+    unknown,
+    warn_caller,
+)
 from modkit.files import atomic_write
 from modkit.handles import handle_of, owner_of
 from modkit.ops.entry import Op
@@ -252,10 +259,7 @@ class Symbol(Fluent):
         for key, symbol in kwargs.items():
             found = [n for n in self.graph.inputs if n.name == key]
             if not found:
-                raise NameNotFoundError(
-                    f"compose: no variable {key!r}.{nearest(key, self.list_inputs())} "
-                    f"There are: {', '.join(self.list_inputs())}"
-                )
+                raise NameNotFoundError(unknown("compose: no variable", key, self.list_inputs()))
             entry = single_entry(symbol, f"compose: {key!r}")
             if not entry.node.is_variable and any(n in self.graph.auxiliary for n in found):
                 raise ParameterError(
