@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 import numpy as np
 
@@ -244,31 +244,3 @@ class Op(Schema):
 def numbered(count: int) -> tuple[str, ...]:
     """Names of outputs: ``output`` of a single one, else ``output0``, ``output1``, ..."""
     return ("output",) if count == 1 else tuple(f"output{i}" for i in range(count))
-
-
-class OpFields(TypedDict, total=False):
-    """The fields of `Op` that have a default, for type checkers; a test compares the two."""
-
-    params: Callable[..., Mapping[str, Shape]] | None
-    when: Mapping[str, Callable[[Attrs], bool]]
-    aux: Sequence[str]
-    rewrites: Sequence[str]
-    outputs: Sequence[str] | Callable[[Attrs], Sequence[str]]
-    visible: int | Callable[[Attrs], int] | None
-    variadic: str | None
-    names: Callable[[Attrs], Sequence[str]] | None
-    same_shape: bool
-    partial: Callable[..., Any] | None
-    partial_is_complete: bool
-    dtypes: Callable[..., Any] | None
-    gradient: Gradient | Callable[[Attrs], Gradient]
-    elementwise: bool
-    storage: Storage
-    channels_last: Callable[[Attrs], Callable[..., Any] | None] | None
-    costly: bool
-    slow_in_loops: bool
-    sized_by_values: bool
-    always_written: Sequence[str]
-    input_init: Mapping[str, str]
-    keeps_any: bool
-    check_values: Callable[[Sequence[Any], Attrs], None] | None

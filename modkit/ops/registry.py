@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Unpack
+from typing import Any
 
 from modkit.errors import ModkitError, NameNotFoundError, nearest, not_taken
-from modkit.ops.entry import Op, OpFields, Precision
+from modkit.ops.entry import Op, Precision
 from modkit.ops.own_gradient import without_gradient
 from modkit.ops.parameters import Attrs, is_traced
 from modkit.ops.schema import inherit, read_signature
@@ -24,13 +24,6 @@ def get_op(name: str) -> Op:
     return OPS[name]
 
 
-class Declared(OpFields, total=False):
-    """The arguments of functions that pass them on to `op`."""
-
-    aliases: Sequence[str]
-    like: Callable[..., Any]
-
-
 def op(
     name: str,
     *,
@@ -40,7 +33,7 @@ def op(
     hint: str | None = None,
     loss: bool | Callable[[Attrs], bool] = False,
     kind: type[Op] = Op,
-    **fields: Unpack[OpFields],
+    **fields: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated pure function as an operator.
 
@@ -63,7 +56,7 @@ def op(
         ModkitError: a name is taken.
         ParameterError: ``fields`` has something else.
     """
-    known = OpFields.__annotations__
+    known = Op.__init__.__kwdefaults__ or {}  # the fields that have a default
     if unknown := [each for each in fields if each not in known]:
         raise not_taken(f"op({name!r})", unknown[0], known, "field")
     if callable(loss):
@@ -100,30 +93,14 @@ def op(
     return register
 
 
-def unary(
-    name: str,
-    fn: Callable[[Any], Any],
-    doc: str,
-    *,
-    precision: Precision,
-    aliases: Sequence[str] = (),
-    **fields: Unpack[OpFields],
-) -> None:
+def unary(name: str, fn: Callable[[Any], Any], doc: str, **fields: Any) -> None:
     """Register a table row: an elementwise function of one array."""
-    _register_row(lambda data: fn(data), name, doc, precision, aliases, fields)
+    _register_row(lambda data: fn(data), name, doc, fields)
 
 
-def binary(
-    name: str,
-    fn: Callable[[Any, Any], Any],
-    doc: str,
-    *,
-    precision: Precision,
-    aliases: Sequence[str] = (),
-    **fields: Unpack[OpFields],
-) -> None:
+def binary(name: str, fn: Callable[[Any, Any], Any], doc: str, **fields: Any) -> None:
     """Register a table row: a function of two arrays, of one shape unless ``same_shape=False``."""
-    _register_row(lambda lhs, rhs: fn(lhs, rhs), name, doc, precision, aliases, fields)
+    _register_row(lambda lhs, rhs: fn(lhs, rhs), name, doc, fields)
 
 
 def sentence(text: str) -> str:
@@ -131,10 +108,7 @@ def sentence(text: str) -> str:
     return text[0].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
-def _register_row(
-    run: Any, name: str, doc: str, precision: Precision, aliases: Sequence[str], fields: OpFields
-) -> None:
+def _register_row(run: Any, name: str, doc: str, fields: dict[str, Any]) -> None:
     run.__doc__ = sentence(doc)
     run.__name__ = name.lstrip("_")
-    fields = {"same_shape": True, "elementwise": True, **fields}
-    op(name, precision=precision, aliases=aliases, **fields)(run)
+    op(name, **{"same_shape": True, "elementwise": True, **fields})(run)

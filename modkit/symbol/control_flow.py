@@ -15,7 +15,7 @@ from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops import dtype_inference, loops
-from modkit.ops.entry import Op, OpFields, numbered
+from modkit.ops.entry import Op, numbered
 from modkit.ops.parameters import Attrs, Size
 from modkit.ops.partial_shapes import Rule, Sizes, common, merge
 from modkit.ops.registry import op
@@ -462,13 +462,11 @@ def _as_bool(value: jax.Array) -> jax.Array:
 
 
 _PRECISION = "float32"  # products in the bodies have the compute type
-_FIELDS: OpFields = {
+_FIELDS: dict[str, Any] = {
     "outputs": lambda attrs: numbered(attrs["num_outputs"]),
     "partial_is_complete": True,
     "costly": True,
 }
-
-_BRANCHES: OpFields = {**_FIELDS, "sized_by_values": True}
 
 
 @op("_foreach", precision=_PRECISION, kind=Foreach, hint="_foreach", **_FIELDS)
@@ -498,7 +496,7 @@ def _while_loop(
     """A body as long as a condition holds, at most ``max_iterations`` times."""
 
 
-@op("_cond", precision=_PRECISION, kind=Cond, hint="_cond", **_BRANCHES)
+@op("_cond", precision=_PRECISION, kind=Cond, hint="_cond", sized_by_values=True, **_FIELDS)
 def _cond(
     *,
     num_args: int,

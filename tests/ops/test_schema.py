@@ -2,7 +2,6 @@
 
 import json
 import re
-import typing
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,10 @@ from case import RECORDED
 
 import modkit.ops  # noqa: F401 - registers every operator
 from modkit.errors import ParameterError
-from modkit.ops.entry import Op, OpFields
+from modkit.ops.entry import Op
 from modkit.ops.parameters import Inert, Shape, Size, parse_value
 from modkit.ops.registry import OPS
+from modkit.ops.registry import op as register
 from modkit.ops.schema import read_signature
 
 REFERENCE: dict[str, dict[str, Any]] = json.loads((RECORDED / "schema.json").read_text())
@@ -44,10 +44,10 @@ def _arguments(op: Op) -> dict[str, str]:
     return {} if op.name in WRONG_IN_REFERENCE else dict(GROUPS[op.name]["arguments"])
 
 
-def test_type_checkers_see_every_field() -> None:
-    """The arguments of `op` are the fields of an entry that have a default, with their types."""
-    of_entries, of_arguments = typing.get_type_hints(Op), typing.get_type_hints(OpFields)
-    assert of_arguments == {name: of_entries[name] for name in Op.__init__.__kwdefaults__}
+@pytest.mark.parametrize("name", ["fn", "inputs", "takes_key", "costy"])
+def test_op_takes_the_fields_of_an_entry_that_have_a_default(name: str) -> None:
+    with pytest.raises(ParameterError, match=rf"no field '{name}'.* It takes: when, variadic"):
+        register("_test_fields", precision="float32", **{name: None})
 
 
 @operators

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,7 +13,7 @@ from modkit.ops.elementwise.arithmetic import convert, is_whole
 from modkit.ops.elementwise.pairs import PAIRS, Function, camel
 from modkit.ops.entry import Precision
 from modkit.ops.parameters import Attrs, Traced
-from modkit.ops.registry import Declared, op, sentence
+from modkit.ops.registry import op, sentence
 from modkit.ops.stype import Storage, first
 
 
@@ -42,7 +42,7 @@ def _register(
     doc: str,
     precision: Precision,
     flip: bool = False,
-    **fields: Unpack[Declared],
+    **fields: Any,
 ) -> None:
     def run(data: Any, *, scalar: Traced = 1.0, is_int: bool = True) -> Any:
         array = convert(data, _working_type(str(data.dtype), is_int))

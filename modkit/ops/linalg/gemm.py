@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Unpack
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 from modkit.errors import DTypeError, ParameterError, ShapeError
-from modkit.ops.entry import OpFields
 from modkit.ops.parameters import Attrs
 from modkit.ops.partial_shapes import (
     Rule,
@@ -28,9 +27,7 @@ EXACT = lax.Precision.HIGHEST
 """For products: what follows them, a solve or a factorisation, amplifies the error of fast ones."""
 
 
-def linalg(
-    name: str, **fields: Unpack[OpFields]
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def linalg(name: str, **fields: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """`op` of the names ``_linalg_<name>`` and ``linalg_<name>``."""
     names = f"_linalg_{name}", f"linalg_{name}"
     fields = {"costly": True, **fields}

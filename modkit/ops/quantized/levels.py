@@ -9,14 +9,14 @@ offset. Sums of products are int32, whose range says what 2**31 - 1 would be in 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Unpack
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from modkit.errors import DTypeError, ParameterError, ShapeError
 from modkit.ops.dtype_inference import Inferred
-from modkit.ops.registry import Declared, op
+from modkit.ops.registry import op
 
 HALF = {"int8": 127.5, "uint8": 255.5}
 """Levels of a range, with the half that rounds to the last one."""
@@ -34,9 +34,7 @@ QUANTIZED = "output", "min_output", "max_output"
 """Names of the outputs of a quantized operator."""
 
 
-def quantized(
-    name: str, **fields: Unpack[Declared]
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def quantized(name: str, **fields: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """`op` of the name ``_contrib_<name>``, with a range among its outputs."""
     fields = {"outputs": QUANTIZED, **fields}
     return op(f"_contrib_{name}", precision="float32", hint=name, **fields)

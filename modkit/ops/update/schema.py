@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -16,7 +16,7 @@ from modkit.errors import ParameterError
 from modkit.ops.entry import numbered
 from modkit.ops.parameters import REQUIRED, Attrs, Inert, Traced, TracedInt, TracedInts, TracedTuple
 from modkit.ops.partial_shapes import Rule, Sizes, common, complete, merge
-from modkit.ops.registry import Declared, op
+from modkit.ops.registry import op
 from modkit.ops.schema import with_schema
 from modkit.ops.stype import PLAIN
 
@@ -35,7 +35,7 @@ def declare(
     tensors: Sequence[str] | None,
     numbers: Numbers,
     doc: str,
-    **fields: Unpack[Declared],
+    **fields: Any,
 ) -> None:
     """Register ``run`` with these inputs and parameters, which are arguments of the program."""
     attrs = _typed(numbers, {})
@@ -60,7 +60,7 @@ def one_weight(
     *,
     shared: Sequence[str] = (),
     mixed: str = "",
-    **fields: Unpack[Declared],
+    **fields: Any,
 ) -> None:
     """Register the update operator of a formula.
 
