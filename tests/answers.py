@@ -1,4 +1,4 @@
-"""What is asked of a reader of files.
+"""Calls of the readers of files.
 
 A file is either read, or answered by one of modkit's own errors that names the file, the place
 and the reason; within a second, in memory that the size of the file bounds, and without running

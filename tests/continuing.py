@@ -20,7 +20,7 @@ def npz(name):
 
 
 def settings_of(row):
-    """What the optimizer is made with, going on."""
+    """The arguments of the optimizer of a continued training."""
     settings = {**row["params"], **row["again"]}
     if row["scheduler"] and row["keeps"] == "states":
         made = dict(row["scheduler"], base_lr=settings["learning_rate"])

@@ -157,7 +157,7 @@ def test_what_gluon_exports_has_prefixes():
 
 
 def test_a_gluon_dictionary_is_a_modules_parameters():
-    """What ``collect_params().save`` wrote has the names of the exported net, without prefixes."""
+    """A file of ``collect_params().save`` has the names of the exported net, without prefixes."""
     values = mx.nd.load(str(FOLDER / "gluon-dict.params"))
     module = _module("gluon")
     module.init_params(mx.init.Zero(), force_init=True)
@@ -171,7 +171,7 @@ def test_a_gluon_dictionary_is_a_modules_parameters():
 
 
 def test_parameters_of_a_gluon_block_keep_the_names_of_its_structure():
-    """What ``save_parameters`` wrote; they come in the same order as the dictionary's."""
+    """A file of ``save_parameters``, in the order of the dictionary."""
     block = mx.nd.load(str(FOLDER / "gluon-block.params"))
     assert list(block)[:4] == ["0.weight", "0.bias", "1.gamma", "1.beta"]
     named = mx.nd.load(str(FOLDER / "gluon-dict.params"))
@@ -306,7 +306,7 @@ def _write_continuing(folder):
 
 @pytest.fixture(scope="module")
 def read_by_mxnet(reference, tmp_path_factory):
-    """What MXNet computed from everything that modkit wrote."""
+    """Results that MXNet computed from all files that modkit wrote."""
     folder = tmp_path_factory.mktemp("written")
     for name in RUNS:
         symbol, args, auxs = mx.model.load_checkpoint(str(FOLDER / name), 3)

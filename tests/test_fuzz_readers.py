@@ -37,7 +37,7 @@ def settled(examples):
 
 
 def asked(folder, name, content, **options):
-    """What a reader answers to this content of a file."""
+    """The result of a reader for this content of a file."""
     reader = READERS[name]
     path = folder / f"damaged{reader.ending}"
     path.write_bytes(content)

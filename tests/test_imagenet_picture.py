@@ -93,7 +93,7 @@ def _arrays(named):
 
 
 class TestSymbol:
-    """What the file says, without running it."""
+    """The contents of the file, which is not run."""
 
     def test_inputs_and_outputs(self):
         symbol = _symbol()
@@ -185,7 +185,7 @@ def test_bound_on_four_devices():
 
 
 def test_four_slices():
-    """What those who look inside see: who gets which images, and whose parameters they are."""
+    """Internals: the images of each context, and the owners of the parameters."""
     module = _module(PICTURE)
     slices = [slice(0, 32), slice(32, 64), slice(64, 96), slice(96, 128)]
     assert module._exec_group.slices == slices

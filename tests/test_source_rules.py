@@ -1,4 +1,4 @@
-"""What the package's text may not hold: waits, private JAX, global settings, prints, loose ends."""
+"""Rules about the package's text: no waits, private JAX, global settings, prints, loose ends."""
 
 import ast
 import json
@@ -174,7 +174,7 @@ print(json.dumps({"modules": sorted(set(sys.modules) - modules), "changed": chan
 
 @pytest.fixture(scope="module")
 def imported():
-    """What importing all of modkit does after ``import jax``, where JAX cannot find any device."""
+    """Effects of importing all of modkit after ``import jax``, where JAX cannot find any device."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", IMPORT],
         capture_output=True, text=True, check=False, cwd=ROOT,

@@ -44,12 +44,12 @@ def _load(path, prefix):
 
 
 def _start(net, kind):
-    """What a net starts with: its `batch`, `arg` or `aux` arrays."""
+    """The initial values of a net: its `batch`, `arg` or `aux` arrays."""
     return _load(REFERENCE / "trajectories" / f"{net}-start.npz", f"{kind}:")
 
 
 def _reached(row):
-    """What the reference had at the row's snapshots, by name."""
+    """The values of the reference at the row's snapshots, by name."""
     path = REFERENCE / "trajectories" / f"{row['net']}-reached.npz"
     return _load(path, f"{row['name']}/")
 

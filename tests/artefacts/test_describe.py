@@ -1,4 +1,4 @@
-"""What is said of MXNet's files: each kind, as facts, as JSON and as text."""
+"""Descriptions of MXNet's files: each kind, as facts, as JSON and as text."""
 
 import contextlib
 import json

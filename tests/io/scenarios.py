@@ -1,4 +1,4 @@
-"""What iterators are asked to do, by MXNet when figures are recorded and by modkit when tested.
+"""Calls of iterators, by MXNet when figures are recorded and by modkit when tested.
 
 Plain Python and NumPy, for the reference's Python too. Each scenario is a function of the
 package (``mx``) and of a folder for files, and returns what can be written as JSON.
@@ -29,7 +29,7 @@ def batches(it, epochs=1, index=False):
 
 
 def described(it):
-    """What the iterator says that it provides."""
+    """The descriptions of the iterator."""
     return [
         [[d.name, list(d.shape), np.dtype(d.dtype).name, d.layout] for d in descs]
         for descs in (it.provide_data, it.provide_label)

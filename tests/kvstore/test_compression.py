@@ -57,7 +57,7 @@ def test_none_switches_it_off():
     threshold=st.sampled_from([0.25, 0.5, 2.0]),
 )
 def test_nothing_is_lost(grads, threshold):
-    """What came out and what is left add up to what went in."""
+    """Results and residuals add up to the gradients."""
     rule, residual, came = TwoBit(threshold), jnp.zeros(3), np.zeros(3)
     for grad in grads:
         out, residual = rule(jnp.array(grad, jnp.float32) / 16, residual)

@@ -1,4 +1,4 @@
-"""What goes wrong in the middle must not take anything with it."""
+"""Failures in the middle of a step lose nothing."""
 
 import itertools
 import logging

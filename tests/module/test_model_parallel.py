@@ -177,7 +177,7 @@ def test_replicas_each_over_devices_of_its_own(groups, kvstore):
 
 
 def test_mixed_precision(monkeypatch):
-    """What goes from device to device has the compute type, as between two layers of one."""
+    """Values that move between devices have the compute type, as between two layers of one."""
     moved, move = set(), segments.placed_on
     monkeypatch.setattr(
         segments,

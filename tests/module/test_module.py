@@ -1,4 +1,4 @@
-"""What users do with a Module: bind, initialise, train, predict, save, load, reshape."""
+"""Uses of a Module: bind, initialise, train, predict, save, load, reshape."""
 
 import logging
 

@@ -66,7 +66,7 @@ def test_an_initializer_that_writes_a_part_leaves_zeros():
 
 @pytest.mark.parametrize("make", [np.ones, mx.nd.ones])
 def test_a_write_of_another_shape_is_refused(make):
-    """Whatever it comes from."""
+    """For each of their sources."""
     array = mx.nd.zeros((3,))
     with pytest.raises(ShapeError):
         array[:] = make((2, 3))

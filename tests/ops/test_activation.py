@@ -1,4 +1,4 @@
-"""What the table of activations cannot hold: derivatives the reference has wrong, random slopes."""
+"""Activations beyond their table: derivatives that are wrong in the reference, random slopes."""
 
 import jax
 import jax.numpy as jnp

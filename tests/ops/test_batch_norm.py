@@ -1,4 +1,4 @@
-"""What batch normalisation's gradient loses to rounding."""
+"""The rounding error of the gradient of batch normalisation."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""What the tables of look-ups cannot hold: places outside, and operators without a symbol."""
+"""Look-ups beyond their tables: indices outside, and operators without a symbol."""
 
 import jax
 import jax.numpy as jnp

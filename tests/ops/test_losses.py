@@ -1,4 +1,4 @@
-"""What the table of losses cannot hold: head gradients, label types, shapes, auxiliary states."""
+"""Losses beyond their table: head gradients, label types, shapes, auxiliary states."""
 
 import jax
 import jax.numpy as jnp

@@ -120,7 +120,7 @@ def _hide(shape, stream):
 
 @pytest.mark.parametrize("at", range(len(CASES)), ids=[c.id for c in CASES])
 def test_what_is_told_is_so(at):
-    """Whatever is hidden, the rule finds no size that the operator does not have."""
+    """The rule finds no size that the operator does not have, for any hidden sizes."""
     op, attrs, ins, outs = _truth(at)
     stream = np.random.RandomState(zlib.crc32(CASES[at].id.encode()))
     for _ in range(30):

@@ -1,4 +1,4 @@
-"""What random operators draw: moments, ranges, frequencies, and that a key decides it."""
+"""Random operators: moments, ranges, frequencies, and equal numbers for equal keys."""
 
 import functools
 import math

@@ -60,7 +60,7 @@ def test_numbers_are_the_same_where_outputs_are_read_first(monkeypatch):
 
 
 def residual_bytes(symbol, monkeypatch, word):
-    """What the forward pass hands to the backward pass, without the arguments themselves."""
+    """The residuals of the forward pass, without the arguments themselves."""
     monkeypatch.setenv(recompute.SWITCH, word)
     shapes, _, aux = symbol.infer_shape(data=(8, 3, 16, 16))
     lowered = lower(symbol)

@@ -81,7 +81,7 @@ def _compare(data, weight, moves, groups, near=1e-5, dtype="float32"):
     ids=["padded", "far", "uneven"],
 )
 def test_two_axes(channels, filters, groups, moves):
-    """Whatever the groups, the steps, and the cells padded or cut."""
+    """For any groups, strides, padding and cropping."""
     _compare((3, 9, 10, channels), (filters, 3, 2, channels // groups), moves, groups)
 
 
@@ -198,7 +198,7 @@ def test_sums_in_16_bits(data, weight, moves, dtype, near):
 
 @pytest.mark.parametrize("channels", [3, 6])
 def test_no_samples(channels):
-    """What comes out has none either."""
+    """The result has none either."""
     arrays = _arrays((0, 9, 9, channels), (4, 3, 3, channels))
     got = _run(lambda x, w: convolve_last(x, w, Moves((2, 2), (1, 1), NO_PADS)), *arrays)
     assert [each.shape for each in got] == [(0, 4, 4, 4), (0, 9, 9, channels), (4, 3, 3, channels)]
@@ -297,7 +297,7 @@ def test_one_axis(groups):
 @pytest.mark.parametrize(("dtype", "near"), [("float16", 4e-4), ("bfloat16", 3e-3)])
 @pytest.mark.parametrize("groups", [6, 2])
 def test_16_bits(dtype, near, groups):
-    """What is summed by slices is summed in float32, and rounded once."""
+    """Sums of slices are computed in float32, and rounded once."""
     moves = Moves((1, 1), (1, 1), ((3, 3), (3, 3)))
     _compare((2, 9, 9, 6), (6, 7, 7, 6 // groups), moves, groups, near, dtype)
 
