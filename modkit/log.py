@@ -33,7 +33,6 @@ class _Formatter(logging.Formatter):
         self._colour = colour
 
     def format(self, record: logging.LogRecord) -> str:
-        """The formatted record."""
         head = (
             f"{record.levelname[0]}{self.formatTime(record, self.datefmt)} {record.process} "
             f"{record.pathname}:{record.funcName}:{record.lineno}]"

@@ -1,12 +1,14 @@
 """Examples are run: those in docstrings, and the Python and shell blocks of README and docs/."""
 
 import doctest
+import functools
 import importlib
 import pkgutil
 import re
 import shlex
 import shutil
 import tomllib
+import types
 from pathlib import Path
 
 import pytest
@@ -63,6 +65,25 @@ def test_every_public_class_has_an_example(room):
     public = [c for c in own if not c.__name__.startswith("_") and c.__name__ not in WITHOUT]
     assert public
     assert not [c.__name__ for c in public if ">>>" not in (c.__doc__ or "")]
+
+
+def undocumented(name):
+    """Public methods of a module's public classes without a docstring, own or inherited."""
+    kinds = types.FunctionType | property | functools.cached_property | classmethod | staticmethod
+    for klass in vars(importlib.import_module(name)).values():
+        if not isinstance(klass, type) or klass.__module__ != name or klass.__name__[0] == "_":
+            continue
+        for method, value in vars(klass).items():
+            own = method == getattr(value, "__name__", method)  # not a function as a default
+            if isinstance(value, kinds) and own and method[0] != "_":
+                every = [vars(c)[method] for c in klass.__mro__ if method in vars(c)]
+                if not any(each.__doc__ for each in every):
+                    yield f"{klass.__name__}.{method}"
+
+
+@pytest.mark.parametrize("name", [m for m in MODULES if not m.endswith("__main__")])
+def test_every_public_method_is_documented_or_overrides_one_that_is(name):
+    assert not list(undocumented(name))
 
 
 def run_page(page):

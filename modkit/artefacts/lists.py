@@ -34,7 +34,6 @@ class IndexFacts(Facts):
     wrong: int | None
 
     def tables(self) -> list[Table]:
-        """One table."""
         fits = None
         if self.wrong is not None:
             points = "entry points" if self.wrong == 1 else "entries point"
@@ -67,7 +66,6 @@ class ListFacts(Facts):
     repeated: int
 
     def tables(self) -> list[Table]:
-        """One table."""
         facts = [
             ("entries", self.entries),
             ("labels", self.labels.text() if self.labels else "none"),

@@ -40,7 +40,6 @@ class RecordsFacts(Facts):
     index: str | None
 
     def tables(self) -> list[Table]:
-        """One table."""
         mean = bytes_text(self.record_bytes / self.records) if self.records else None
         contents = ", ".join(f"{count} {what}" for what, count in self.contents.items())
         facts = [

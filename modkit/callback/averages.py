@@ -80,7 +80,6 @@ class Averaged(Callback):
             run.module.set_params(self.params(), run.module.get_params()[1])
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """See `Callback.load_state_dict`."""
         super().load_state_dict(state)
         self.average = self.average and {n: jnp.array(v) for n, v in self.average.items()}
 
@@ -127,7 +126,6 @@ class SWA(Averaged):
         self.first_epoch = check_at_least("SWA", "first_epoch", first_epoch, 0)
 
     def on_epoch_end(self, run: Run) -> None:
-        """Add the parameters."""
         if run.epoch >= self.first_epoch:
             self._add(run, 1 / (self.count + 1))
 

@@ -148,7 +148,6 @@ class Checkpoint(Callback):
         return "" if own else found[0].name
 
     def on_batch_end(self, run: Run) -> None:
-        """Write if it is due."""
         self._due = self._due or self._is_due(run.step) or self._ends(run)
         # After the last batch of an epoch the checkpoint is that of its end.
         if self._due and run.position is not None and run.chunk_end and not run.last_batch:
@@ -158,7 +157,6 @@ class Checkpoint(Callback):
         self._foresee(run)
 
     def on_epoch_end(self, run: Run) -> None:
-        """Write if it is due."""
         ended = (run.epoch + 1) % self.every_n_epochs == 0 or run.epoch + 1 == run.num_epoch
         ends = self._ends(run)
         run.agree()

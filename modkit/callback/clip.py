@@ -40,6 +40,5 @@ class ClipGlobalNorm(Callback):
         optimizer._clip_norm = self.max_norm
 
     def on_fit_end(self, run: Run, error: BaseException | None) -> None:
-        """Remove the bound."""
         if hasattr(run.optimizer, "_clip_norm"):
             run.optimizer._clip_norm = None

@@ -43,7 +43,6 @@ class Curves(Callback):
         self.path = Path(path)
 
     def on_epoch_end(self, run: Run) -> None:
-        """Draw the curves."""
         names = [n for n in run.history[-1] if n != "epoch"]
         metrics = list(dict.fromkeys(n.partition("-")[2] for n in names))
         drawn = figure()

@@ -47,7 +47,6 @@ class EarlyStopping(BestSoFar):
         self.waited, self._params = 0, None
 
     def on_epoch_end(self, run: Run) -> None:
-        """Count epochs without improvement."""
         if self.improves(run):
             self.waited = 0
             if self.restore_best:
@@ -60,12 +59,10 @@ class EarlyStopping(BestSoFar):
             run.stop_training()
 
     def on_fit_end(self, run: Run, error: BaseException | None) -> None:
-        """Restore the best parameters."""
         if error is None and self._params is not None:
             run.module.set_params(*self._params)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """See `Callback.load_state_dict`."""
         super().load_state_dict(state)
         self._params = self._params and [
             {n: array(v, dtype=v.dtype) for n, v in part.items()} for part in self._params

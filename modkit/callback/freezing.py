@@ -65,6 +65,5 @@ class Freeze(Callback):
         return () if over or epoch < self.from_epoch else self._names
 
     def on_fit_end(self, run: Run, error: BaseException | None) -> None:
-        """Let all parameters be trained."""
         if run.optimizer is not None:
             run.optimizer._frozen = frozenset()

@@ -72,13 +72,11 @@ class RowLogger(Reporter):
             self._size = file.tell()
 
     def on_fit_end(self, run: Run, error: BaseException | None) -> None:
-        """Close the file."""
         file, self._file = self._file, None
         if file is not None:
             file.close()
 
     def sync(self) -> None:
-        """See `Callback.sync`."""
         if self._size:
             sync(self.path)
 
@@ -113,7 +111,6 @@ class CSVLogger(RowLogger):
         self._columns = None
 
     def on_fit_begin(self, run: Run) -> None:
-        """See `RowLogger.on_fit_begin`."""
         super().on_fit_begin(run)
         self._validates = run.eval_data is not None
 
@@ -142,6 +139,5 @@ class JSONLines(RowLogger):
     """
 
     def line(self, row: dict[str, Any]) -> str:
-        """A row."""
         finite = {n: v if abs(v) < float("inf") else None for n, v in row.items()}
         return json.dumps(finite, allow_nan=False) + "\n"

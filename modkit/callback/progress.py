@@ -42,18 +42,15 @@ class Progress(Callback):
         self._batches: int | None = None
 
     def on_fit_begin(self, run: Run) -> None:
-        """Make the bar."""
         self._batches = number_of_batches(run.train_data)
         self._bar = _bar()
         if self._bar is not None:
             self._bar.start()
 
     def on_epoch_begin(self, run: Run) -> None:
-        """Begin a line."""
         self._task = None
 
     def on_batch_end(self, run: Run) -> None:
-        """Move the bar."""
         now_s = time.perf_counter()
         if self._bar is None or (now_s - self._shown_s < self.refresh_s and not run.last_batch):
             return

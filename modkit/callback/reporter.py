@@ -30,7 +30,6 @@ class Reporter(Callback):
             self._report(run, _numbers(run, train), ended=False)
 
     def on_epoch_end(self, run: Run) -> None:
-        """Write all metrics."""
         self._report(run, _numbers(run, run.metrics), ended=True)
 
     def _report(self, run: Run, values: dict[str, float], *, ended: bool) -> None:

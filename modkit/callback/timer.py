@@ -27,7 +27,6 @@ class Timer(Callback):
         self.on_epoch_begin(run)
 
     def on_epoch_begin(self, run: Run) -> None:
-        """Start the clock."""
         self._epoch_s, self._eval_s = time.perf_counter(), 0.0
 
     def on_batch_end(self, run: Run) -> None:
@@ -40,11 +39,9 @@ class Timer(Callback):
         self._eval_began_s = time.perf_counter()
 
     def on_eval_end(self, run: Run) -> None:
-        """Stop it."""
         self._eval_s = time.perf_counter() - self._eval_began_s
 
     def on_epoch_end(self, run: Run) -> None:
-        """Add a row."""
         train_s = time.perf_counter() - self._epoch_s - self._eval_s
         self.rows.append({"epoch": run.epoch, "train_s": train_s, "eval_s": self._eval_s,
                           "samples_per_s": self._speed})  # fmt: skip

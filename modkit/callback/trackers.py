@@ -81,7 +81,6 @@ class TensorBoard(Tracker):
         self._left = self.images
 
     def on_fit_begin(self, run: Run) -> None:
-        """Write the graph."""
         self._left = self.images
         write_graph(self.writer, run.module.symbol)
 
@@ -112,12 +111,10 @@ class TensorBoard(Tracker):
         self.writer.flush()
 
     def send(self, values: Mapping[str, float], step: int) -> None:
-        """See `Tracker.send`."""
         for name, value in values.items():
             self.writer.add_scalar(name, value, step)
 
     def on_fit_end(self, run: Run, error: BaseException | None) -> None:
-        """Write what is left."""
         self.writer.flush()
 
 
@@ -167,7 +164,6 @@ class WandB(Tracker):
             self._wandb.init(**self.options)
 
     def send(self, values: Mapping[str, float], step: int) -> None:
-        """See `Tracker.send`."""
         self._wandb.log(dict(values), step=step)
 
     def on_fit_end(self, run: Run, error: BaseException | None) -> None:
@@ -209,7 +205,6 @@ class MLflow(Tracker):
             self._mlflow.log_params(dict(self.params))
 
     def send(self, values: Mapping[str, float], step: int) -> None:
-        """See `Tracker.send`."""
         self._mlflow.log_metrics(dict(values), step=step)
 
     def on_fit_end(self, run: Run, error: BaseException | None) -> None:

@@ -158,7 +158,6 @@ class Eager(Kept):
         return self._jitted(*args)
 
     def free(self) -> None:
-        """Free the executables; the next call compiles again."""
         self._jitted.clear_cache()
 
 

@@ -48,11 +48,6 @@ class DataLoaderIter(DataIter):
         self._batches = iter(self._loader)
 
     def next(self) -> DataBatch:
-        """The next batch.
-
-        Raises:
-            StopIteration: there is none.
-        """
         data, label = next(self._batches)
         pad = self.batch_size - int(data.shape[0])
         arrays = [array(self._filled(each, pad), dtype=self.dtype) for each in (data, label)]

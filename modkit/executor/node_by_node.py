@@ -62,7 +62,6 @@ class NodeByNode(Executor):
         return super().output_dict
 
     def forward(self, is_train: bool = False, **kwargs: Any) -> list[NDArray]:
-        """Run the graph. See `Executor.forward`."""
         self._write_arguments(kwargs)
         arrays = {**self.arg_dict, **self.aux_dict}
         # Other handles of the same cells: the user's own may be on the user's tape.
@@ -100,7 +99,6 @@ class NodeByNode(Executor):
         return made
 
     def show_internals(self) -> None:
-        """See `Executor.show_internals`."""
         if self._monitor is None:
             return
         with autograd.pause(train_mode=self._training):

@@ -66,7 +66,6 @@ class SequentialAug(Augmenter):
         self.ts = ts
 
     def dumps(self) -> Any:
-        """The class and the augmenters."""
         return [type(self).__name__.lower(), [each.dumps() for each in self.ts]]
 
     def __call__(self, src: NDArray) -> NDArray:
@@ -80,7 +79,6 @@ class RandomOrderAug(SequentialAug):
     """Augmenters in random order."""
 
     def __call__(self, src: NDArray) -> NDArray:
-        """The image after all of them."""
         random.shuffle(self.ts)  # pyright: ignore[reportArgumentType]
         return super().__call__(src)
 
@@ -97,7 +95,6 @@ class ResizeAug(_Resizing):
     """`resize_short`: the shorter edge gets ``size`` pixels."""
 
     def __call__(self, src: NDArray) -> NDArray:
-        """The resized image."""
         return resize_short(src, self.size, self.interp)
 
 
@@ -105,7 +102,6 @@ class ForceResizeAug(_Resizing):
     """Resize to ``size``, (width, height), whatever the proportions are."""
 
     def __call__(self, src: NDArray) -> NDArray:
-        """The resized image."""
         sizes = src.shape[:2], (self.size[1], self.size[0])
         return imresize(src, *self.size, interp=chosen_interp(self.interp, *sizes))
 
@@ -114,7 +110,6 @@ class RandomCropAug(_Resizing):
     """`random_crop` of ``size``, (width, height)."""
 
     def __call__(self, src: NDArray) -> NDArray:
-        """The part."""
         return random_crop(src, self.size, self.interp)[0]
 
 
@@ -122,7 +117,6 @@ class CenterCropAug(_Resizing):
     """`center_crop` of ``size``, (width, height)."""
 
     def __call__(self, src: NDArray) -> NDArray:
-        """The part."""
         return center_crop(src, self.size, self.interp)[0]
 
 
@@ -137,7 +131,6 @@ class RandomSizedCropAug(Augmenter):
         self.size, self.area, self.ratio, self.interp = size, area, ratio, interp
 
     def __call__(self, src: NDArray) -> NDArray:
-        """The part."""
         return random_size_crop(src, self.size, self.area, self.ratio, self.interp)[0]
 
 
@@ -149,7 +142,6 @@ class BrightnessJitterAug(Augmenter):
         self.brightness = brightness
 
     def __call__(self, src: NDArray) -> NDArray:
-        """The image, changed in place."""
         src *= 1.0 + random.uniform(-self.brightness, self.brightness)
         return src
 
@@ -162,7 +154,6 @@ class ContrastJitterAug(Augmenter):
         self.contrast = contrast
 
     def __call__(self, src: NDArray) -> NDArray:
-        """The image, changed in place."""
         alpha = 1.0 + random.uniform(-self.contrast, self.contrast)
         mean = float((src.asnumpy() * np.array(_LUMINANCE)).sum(2).mean())
         src *= alpha
@@ -178,7 +169,6 @@ class SaturationJitterAug(Augmenter):
         self.saturation = saturation
 
     def __call__(self, src: NDArray) -> NDArray:
-        """The image, changed in place."""
         alpha = 1.0 + random.uniform(-self.saturation, self.saturation)
         grey = (src * array(np.array([_LUMINANCE]))).sum(axis=2, keepdims=True)
         grey *= 1.0 - alpha
@@ -195,7 +185,6 @@ class HueJitterAug(Augmenter):
         self.hue = hue
 
     def __call__(self, src: NDArray) -> NDArray:
-        """The changed image."""
         angle = random.uniform(-self.hue, self.hue) * math.pi
         c, s = math.cos(angle), math.sin(angle)
         turn = np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
@@ -228,7 +217,6 @@ class LightingAug(Augmenter):
         self.alphastd, self.eigval, self.eigvec = alphastd, eigval, eigvec
 
     def __call__(self, src: NDArray) -> NDArray:
-        """The image, changed in place."""
         alpha = np.random.normal(0, self.alphastd, 3)  # noqa: NPY002 - a global stream, as in MXNet
         src += array(np.dot(self.eigvec * alpha, self.eigval))
         return src
@@ -243,7 +231,6 @@ class ColorNormalizeAug(Augmenter):
         self.std = None if std is None else std if isinstance(std, NDArray) else array(std)
 
     def __call__(self, src: NDArray) -> NDArray:
-        """The image, changed in place."""
         return color_normalize(src, self.mean, self.std)
 
 
@@ -280,7 +267,6 @@ class CastAug(Augmenter):
         self.typ = typ
 
     def __call__(self, src: NDArray) -> NDArray:
-        """The image as that type."""
         return src.astype(self.typ)
 
 

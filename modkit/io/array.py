@@ -373,12 +373,10 @@ class NDArrayIter(DataIter):
         self._carried, self.cursor = self.idx[:0], -self._stride
 
     def iter_next(self) -> bool:
-        """Step to the next batch; whether there is one."""
         self.cursor += self._stride
         return self.cursor < self.num_data
 
     def next(self) -> DataBatch:
-        """The next batch."""
         if not self.iter_next():
             raise StopIteration
         if self.last_batch_handle != "pad" and self.cursor + self._stride > self.num_data:
@@ -421,11 +419,9 @@ class NDArrayIter(DataIter):
         return [source.rows(ids, self._axis) for _, source in sources]
 
     def getdata(self) -> list[NDArray]:
-        """Data of the present batch."""
         return self._cut(self._data, self._present())
 
     def getlabel(self) -> list[NDArray]:
-        """Label of the present batch."""
         return self._cut(self._label, self._present())
 
     def getpad(self) -> int:

@@ -178,7 +178,6 @@ class HeldBatchIter(DataIter):
     current_batch: DataBatch | None = None
 
     def next(self) -> DataBatch:
-        """The next batch."""
         if not self.iter_next():
             raise StopIteration
         return self._present()
@@ -189,19 +188,15 @@ class HeldBatchIter(DataIter):
         return self.current_batch
 
     def getdata(self) -> Any:
-        """Data of the present batch."""
         return self._present().data
 
     def getlabel(self) -> Any:
-        """Label of the present batch."""
         return self._present().label
 
     def getindex(self) -> Any:
-        """Sample numbers of the present batch."""
         return self._present().index
 
     def getpad(self) -> Any:
-        """Number of padding samples in the present batch."""
         return self._present().pad
 
 

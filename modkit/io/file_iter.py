@@ -140,16 +140,10 @@ class MXDataIter(DataIter):
         self.load_state_dict(self._begin)
 
     def reset(self) -> None:
-        """Begin the next epoch."""
         with self._turn:
             self._rows = self._present = self._failure = None
 
     def iter_next(self) -> bool:
-        """Step to the next batch; whether there is one.
-
-        Raises:
-            FileFormatError: a sample cannot be read; again at each call until `reset`.
-        """
         with self._turn:
             if self._failure is not None:  # the generator has ended, but not the epoch
                 raise self._failure.with_traceback(None)  # whose frames hold arrays
@@ -183,16 +177,13 @@ class MXDataIter(DataIter):
         return self._present
 
     def getdata(self) -> NDArray:
-        """Data of the present batch."""
         data = self._now().data
         return data if isinstance(data, NDArray) else to_device(data, Context("cpu", 0))
 
     def getlabel(self) -> NDArray:
-        """Label of the present batch."""
         return to_device(self._now().label, Context("cpu", 0))
 
     def getindex(self) -> np.ndarray:
-        """Sample numbers of the present batch."""
         return self._now().index
 
     def getpad(self) -> int:

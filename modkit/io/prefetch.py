@@ -180,11 +180,6 @@ class PrefetchingIter(HeldBatchIter):
             return super().next()
 
     def iter_next(self) -> bool:
-        """Step to the next batch; whether there is one.
-
-        Raises:
-            ParameterError: the iterators do not go together.
-        """
         with self._turn:
             if self._ended:
                 return False

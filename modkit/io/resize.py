@@ -40,7 +40,6 @@ class ResizeIter(HeldBatchIter):
             self.default_bucket_key = data_iter.default_bucket_key
 
     def reset(self) -> None:
-        """Begin an epoch."""
         self.cur = 0
         if self.reset_internal:
             self.data_iter.reset()
@@ -72,7 +71,6 @@ class ResizeIter(HeldBatchIter):
             return batch
 
     def iter_next(self) -> bool:
-        """Step to the next batch; whether there is one."""
         if 0 <= self.size <= self.cur:
             return False
         try:

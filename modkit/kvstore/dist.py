@@ -43,7 +43,6 @@ class DistKVStore(KVStore):
 
     @property
     def workers(self) -> Workers:
-        """The processes."""
         return self._workers
 
     def init(self, key: Any, value: Any) -> None:

@@ -54,7 +54,6 @@ class KVStore(KVStoreBase):
 
     @property
     def type(self) -> str:
-        """The store's name."""
         return self._type
 
     @property
@@ -69,16 +68,10 @@ class KVStore(KVStoreBase):
 
     @property
     def num_workers(self) -> int:
-        """Number of workers."""
         return 1 if self.workers is None else self.workers.size
 
     @staticmethod
     def is_capable(capability: str) -> bool:
-        """True if the store has the capability; ``"optimizer"`` is the only one known.
-
-        Raises:
-            ParameterError: another capability.
-        """
         if capability.lower() != KVStoreBase.OPTIMIZER:
             raise ParameterError(f"is_capable: got {capability!r}, expected 'optimizer'")
         return True

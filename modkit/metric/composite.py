@@ -92,12 +92,10 @@ class CompositeEvalMetric(EvalMetric):
             metric.update_dict(label, pred)
 
     def update(self, labels: Any, preds: Any) -> None:
-        """Update each metric."""
         for metric in self.metrics:
             metric.update(labels, preds)
 
     def reset(self) -> None:
-        """Reset each metric."""
         for metric in self.metrics:
             metric.reset()
 
@@ -119,7 +117,6 @@ class CompositeEvalMetric(EvalMetric):
         return {**super().get_config(), "metrics": [m.get_config() for m in self.metrics]}
 
     def state_dict(self) -> dict[str, Any]:
-        """The states of the metrics."""
         return {"metrics": [metric.state_dict() for metric in self.metrics]}
 
     def _snapshot(self) -> Callable[[], dict[str, Any]]:
@@ -129,12 +126,10 @@ class CompositeEvalMetric(EvalMetric):
         return lambda: {"metrics": [part() for part in parts]}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned."""
         for metric, part in zip(self.metrics, state["metrics"], strict=True):
             metric.load_state_dict(part)
 
     def merge(self, state: Mapping[str, Any]) -> None:
-        """Merge each metric."""
         for metric, part in zip(self.metrics, state["metrics"], strict=True):
             metric.merge(part)
 
@@ -161,7 +156,6 @@ class CompositeEvalMetric(EvalMetric):
         return select(label_at, output_at, Combined(tuple(parts)))
 
     def absorb(self, sums: Any, *, stacked: bool = False) -> None:
-        """See `EvalMetric.absorb`."""
         for metric, part in zip(self.metrics, sums, strict=True):
             metric.absorb(part, stacked=stacked)
 

@@ -68,7 +68,6 @@ class CustomMetric(EvalMetric):
         )
 
     def update(self, labels: Any, preds: Any) -> None:
-        """Add a batch: lists of labels and of outputs, or one of each."""
         if not self._allow_extra_outputs:
             labels, preds = check_label_shapes(labels, preds, wrap=True)
         for label, pred in zip(labels, preds, strict=False):

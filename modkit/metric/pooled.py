@@ -50,7 +50,6 @@ class PooledMetric(TracedMetric):
         raise NotImplementedError
 
     def reset(self) -> None:
-        """Clear the local and the global totals."""
         with totals_lock:
             self._pools = [self._empty(), self._empty()]
             super().reset()
@@ -60,11 +59,9 @@ class PooledMetric(TracedMetric):
         self._pools[0] = self._empty()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """See `EvalMetric.load_state_dict`."""
         super().load_state_dict(_read(state))
 
     def merge(self, state: Mapping[str, Any]) -> None:
-        """See `EvalMetric.merge`."""
         super().merge(state)
         if self.average == "micro":
             with totals_lock:

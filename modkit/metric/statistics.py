@@ -104,7 +104,6 @@ class TopKHits(Statistic):
     top_k: int
 
     def __call__(self, label: Any, pred: Any) -> Mean:
-        """Count the hits."""
         label = whole(label).reshape(-1)
         if pred.ndim > 2:
             raise ShapeError(f"outputs have shape {pred.shape}, expected (N, C) or (N,)")
@@ -198,7 +197,6 @@ class Surprisal(Statistic):
     axis: int = -1
 
     def __call__(self, label: Any, pred: Any) -> Mean:
-        """Sum over the samples."""
         classes = pred.shape[self.axis]
         if label.size * classes != math.prod(pred.shape):
             raise ShapeError(
@@ -261,7 +259,6 @@ class OutputSum(Statistic):
     needs_label: ClassVar[bool] = False
 
     def __call__(self, label: Any, pred: Any) -> Mean:
-        """Sum over all elements."""
         return _mean(_real(pred).sum(), math.prod(pred.shape))
 
 

@@ -100,7 +100,6 @@ class TracedMetric(EvalMetric):
             super().load_state_dict(state)
 
     def merge(self, state: Mapping[str, Any]) -> None:
-        """See `EvalMetric.merge`."""
         if type(self).get is not EvalMetric.get:
             super().merge(state)
         with totals_lock:
@@ -125,7 +124,6 @@ class TracedMetric(EvalMetric):
             self._local, self._global = Totals(), Totals()
 
     def reset_local(self) -> None:
-        """Clear the local totals of `get`; keep the global ones of `get_global`."""
         self._folded()
         with totals_lock:
             self._begin_local()
@@ -134,7 +132,6 @@ class TracedMetric(EvalMetric):
         self._local = Totals()
 
     def _sums(self, kind: Literal["", "global_"] = "") -> tuple[Any, Any]:
-        """See `EvalMetric._sums`."""
         self._folded()
         with totals_lock:
             totals = self._global if kind else self._local
@@ -196,7 +193,6 @@ class TracedMetric(EvalMetric):
         return select(label_at, output_at, Pairwise(self.statistic))
 
     def absorb(self, sums: Any, *, stacked: bool = False) -> None:
-        """See `EvalMetric.absorb`."""
         with totals_lock:
             if not self._pending:
                 self._each_bytes = _bytes(sums)

@@ -150,12 +150,10 @@ class BucketingModule(BaseModule):
 
     @property
     def data_names(self) -> list[str]:
-        """Names of the data inputs."""
         return self._present.data_names
 
     @property
     def output_names(self) -> list[str]:
-        """Names of the outputs."""
         return self._present.output_names
 
     @property
@@ -230,7 +228,6 @@ class BucketingModule(BaseModule):
     # ── Parameters and optimizer ────────────────────────────────────────────────────────────
 
     def get_params(self) -> Any:
-        """Parameters and auxiliary states."""
         found = self._default.get_params()
         self._params_dirty = False
         return found
@@ -299,7 +296,6 @@ class BucketingModule(BaseModule):
         return self._default.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """See `BaseModule.load_state_dict`."""
         self._default.load_state_dict(state)
 
     # ── One batch ───────────────────────────────────────────────────────────────────────────

@@ -288,7 +288,6 @@ class Module(BaseModule):
 
     @property
     def data_names(self) -> list[str]:
-        """Names of the data inputs."""
         return self._data_names
 
     @property
@@ -298,7 +297,6 @@ class Module(BaseModule):
 
     @property
     def output_names(self) -> list[str]:
-        """Names of the outputs."""
         return self._output_names
 
     @property
@@ -749,7 +747,6 @@ class Module(BaseModule):
     subclass or an instance replaces one."""
 
     def install_monitor(self, mon: Monitor) -> None:
-        """Show every operator's outputs to a Monitor."""
         self._need("install_monitor()")
         self._monitors.append(mon)
         self._exec_group.install_monitor(mon)
@@ -785,12 +782,10 @@ class Module(BaseModule):
     # ── The training state, for checkpoints ─────────────────────────────────────────────────
 
     def state_dict(self) -> dict[str, Any]:
-        """See `BaseModule.state_dict`."""
         self._need("state_dict()", params=True, optimizer=True)
         return state_of(self, self._present_updater)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """See `BaseModule.load_state_dict`."""
         self._need("load_state_dict()", params=True, optimizer=True)
         load_state(self, self._present_updater, state)
 

@@ -45,12 +45,10 @@ class PythonModule(BaseModule):
 
     @property
     def data_names(self) -> list[str]:
-        """Names of the data inputs."""
         return self._data_names
 
     @property
     def output_names(self) -> list[str]:
-        """Names of the outputs."""
         return self._output_names
 
     @property
@@ -65,7 +63,6 @@ class PythonModule(BaseModule):
 
     @property
     def output_shapes(self) -> list[Any]:
-        """Names and shapes of the outputs."""
         return self._output_shapes
 
     def get_params(self) -> Any:
@@ -187,7 +184,6 @@ class PythonLossModule(PythonModule):
             self._labels = data_batch.label[0]
 
     def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
-        """The scores."""
         return [self._scores]
 
     def backward(self, out_grads: OutGrads | None = None) -> None:
@@ -210,7 +206,6 @@ class PythonLossModule(PythonModule):
         self._scores_grad = grad if isinstance(grad, NDArray) else array(grad)
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
-        """The gradient of the scores."""
         return [self._scores_grad]
 
     def install_monitor(self, mon: Monitor) -> None:

@@ -192,13 +192,11 @@ class SequentialModule(BaseModule):
                 out_grads = module.get_input_grads()
 
     def update(self) -> None:
-        """Update all modules."""
         self._need("update()", params=True, optimizer=True)
         for module in self._modules:
             module.update()
 
     def get_outputs(self, merge_multi_context: bool = True) -> Any:
-        """Outputs of the last module."""
         self._need("get_outputs()", params=True)
         last = self._modules[-1]  # one in Python may have no such argument
         return last.get_outputs() if merge_multi_context else last.get_outputs(False)
@@ -216,7 +214,6 @@ class SequentialModule(BaseModule):
                 module.update_metric(eval_metric, labels, pre_sliced)
 
     def install_monitor(self, mon: Monitor) -> None:
-        """Show every operator's outputs to a Monitor."""
         self._need("install_monitor()")
         for module in self._modules:
             module.install_monitor(mon)

@@ -79,17 +79,14 @@ class BaseSparseNDArray(NDArray):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Sizes of the dimensions."""
         return self._sizes
 
     @property
     def dtype(self) -> type:
-        """Element type, as a NumPy scalar type."""
         return self._values.dtype.type
 
     @property
     def ndim(self) -> int:
-        """Number of dimensions."""
         return len(self._sizes)
 
     @property
@@ -222,7 +219,6 @@ class BaseSparseNDArray(NDArray):
         return self._like(self._values, self._places)
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
-        """The array cast to ``dtype``; with ``copy=False`` itself if it is of that type."""
         name = dtype_name(dtype)
         if not copy and name == dtype_name(self._values.dtype):
             return self

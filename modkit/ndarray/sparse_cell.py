@@ -136,6 +136,5 @@ class RowsCell(Cell):
             self._value, self._pending, self.aliased = value, None, aliased
 
     def fill(self, pending: Pending, value: Any) -> None:
-        """See `Cell.fill`."""
         if self._pending is pending:
             self.set(value)

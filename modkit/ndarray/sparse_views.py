@@ -48,7 +48,6 @@ class RowSparseView(RowSparseNDArray):
 
     @property
     def dtype(self) -> type:
-        """Element type, as a NumPy scalar type."""
         return self._dtype.type
 
     @property
@@ -117,7 +116,6 @@ class CSRView(CSRNDArray):
 
     @property
     def dtype(self) -> type:
-        """Element type, as a NumPy scalar type."""
         return np.dtype(self._whole.aval.dtype).type
 
     @property

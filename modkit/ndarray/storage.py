@@ -303,14 +303,12 @@ class Cell(AnyCell):
                 raise NotReadyError("this array has no value yet: forward() comes first")
 
     def get(self) -> jax.Array:
-        """The value, which the caller may keep."""
         value = self.peek()
         # After `peek`: a value computed there is not aliased yet.
         self.aliased = True
         return value
 
     def snapshot(self, reader: Pending) -> jax.Array:
-        """The value, which ``reader`` keeps until it has run."""
         value = self.peek()  # first: it may change who holds the value
         if self._reader is not None and self._reader is not reader and not self._reader.settled:
             self.aliased = True
@@ -327,7 +325,6 @@ class Cell(AnyCell):
         return copy_of(value) if self.aliased else value
 
     def set(self, value: jax.Array, *, aliased: bool = False) -> None:
-        """Replace the value."""
         with replacing:
             self._value, self._pending, self.aliased = value, None, aliased
             self.aval = value.aval
@@ -348,7 +345,6 @@ class Cell(AnyCell):
         self._value, self.aval, self.aliased = None, aval, False
 
     def version(self) -> Any:
-        """See `AnyCell.version`."""
         return self._value
 
     @property
@@ -357,7 +353,6 @@ class Cell(AnyCell):
         return self._pending is not None and not isinstance(self._pending, Refusal)
 
     def holds(self, value: Any) -> bool:
-        """Whether this very buffer is the present value."""
         return self._value is value
 
     def forget(self, pending: Pending) -> None:
@@ -399,7 +394,6 @@ class View(AnyCell):
 
     @property
     def root(self) -> AnyCell:
-        """See `AnyCell.root`."""
         return self.parent.root
 
     def version(self) -> Any:
@@ -417,7 +411,6 @@ class View(AnyCell):
         return self.parent.get() if value is None else value
 
     def seen(self, look: Callable[[jax.Array], T]) -> T:
-        """See `AnyCell.seen`."""
         return self.parent.seen(lambda whole: look(self._read(whole)))
 
     def fill(self, pending: Pending, value: Any) -> None:
@@ -454,7 +447,6 @@ class View(AnyCell):
 
     @property
     def reads_on_host(self) -> bool:
-        """See `AnyCell.reads_on_host`."""
         is_part = self.window is not None and self.aval.shape != self.parent.aval.shape
         return is_part or self.is_on_host
 
@@ -488,7 +480,6 @@ class View(AnyCell):
         return self.get()
 
     def write(self, fill: Callable[[np.ndarray], None]) -> bool:
-        """See `AnyCell.write`."""
         window = self.window
         return window is not None and self.parent.write(lambda rows: fill(window(rows)))
 
@@ -602,7 +593,6 @@ class LateCell(Cell):
         return self.rows is not None
 
     def host(self) -> Any:
-        """The value as a NumPy array, which the caller does not keep and does not change."""
         rows = self.rows
         if rows is None:
             self.settle()
@@ -614,7 +604,6 @@ class LateCell(Cell):
         return rows
 
     def lent(self) -> Any:
-        """The value as a NumPy array, which the caller may keep."""
         if self._pending is not None:
             self.settle()
         with replacing:
@@ -638,7 +627,6 @@ class LateCell(Cell):
         return self.get()
 
     def host_snapshot(self, reader: Pending) -> Any:
-        """See `AnyCell.host_snapshot`."""
         self.settle()  # which may make rows
         return super().host_snapshot(reader)
 
@@ -674,7 +662,6 @@ class LateCell(Cell):
                 return True
 
     def wait_for(self, pending: Pending, aval: Any) -> None:
-        """Drop the value; ``pending`` will set the next one."""
         with replacing:
             super().wait_for(pending, aval)
             self.rows = None
@@ -687,7 +674,6 @@ class LateCell(Cell):
             self.set_rows(value, aliased=True)  # a state that has not changed is the old array
 
     def version(self) -> Any:
-        """See `AnyCell.version`."""
         rows = self.rows
         return self._value if rows is None else rows
 
@@ -724,7 +710,6 @@ class HostCell(LateCell):
     __slots__ = ()
 
     def for_program(self) -> Any:
-        """See `AnyCell.for_program`."""
         return self.unmoved()
 
 

@@ -125,7 +125,6 @@ class _Prop(CustomOpProp):
         self.infer_shape = self.instance.infer_shape
 
     def create_operator(self, ctx: Context, in_shapes: Any, in_dtypes: Any) -> CustomOp:
-        """The computation of the instance."""
         return _Computation(self.instance)
 
 
@@ -136,7 +135,6 @@ class _Computation(CustomOp):
         self._instance = instance
 
     def forward(self, is_train: Any, req: Any, in_data: Any, out_data: Any, aux: Any) -> None:
-        """Call the instance."""
         data, outputs = map(self._given, (in_data, out_data))
         self._instance.forward(in_data=data, out_data=outputs)
         _write(outputs, out_data)
@@ -144,7 +142,6 @@ class _Computation(CustomOp):
     def backward(
         self, req: Any, out_grad: Any, in_data: Any, out_data: Any, in_grad: Any, aux: Any
     ) -> None:
-        """Call the instance."""
         heads, data, outputs, grads = map(self._given, (out_grad, in_data, out_data, in_grad))
         self._instance.backward(out_grad=heads, in_data=data, out_data=outputs, in_grad=grads)
         _write(grads, in_grad)

@@ -139,7 +139,6 @@ class CustomOperator(Op):
 
     @property
     def on_host(self) -> bool:
-        """Yes."""
         return True
 
     def own(self, attrs: Attrs, name: str, stypes: Sequence[str]) -> Mapping[str, Any]:
@@ -156,7 +155,6 @@ class CustomOperator(Op):
 
     @property
     def may_have_aux(self) -> bool:
-        """Yes."""
         return True
 
     def aux_names(self, attrs: Attrs) -> Sequence[str]:
@@ -172,7 +170,6 @@ class CustomOperator(Op):
         train: bool = False,
         fn: Callable[..., Any] | None = None,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """See `Op.call`."""
         bridge: Bridge = attrs["bridge"]
         count = len(bridge.arguments)
         replica = jax.lax.axis_index(REPLICAS) if REPLICAS in mapped_over() else 0

@@ -34,7 +34,6 @@ class GroupAdaGradRule(UpdateRule):
         return np.zeros((weight.shape[0], 1), weight.dtype)
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
-        """One step."""
         return formulas.group_adagrad(
             weight, grad, state, epsilon=self.eps, clip_gradient=self.clip_gradient, **hyper
         )

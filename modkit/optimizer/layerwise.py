@@ -32,7 +32,6 @@ class LAMBRule(NormRule):
     clip_gradient: float | None
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
-        """One step."""
         direction, *state = formulas.lamb_phase1(
             weight, grad, *state, t=hyper["t"], wd=hyper["wd"], rescale_grad=hyper["rescale_grad"],
             beta1=self.beta1, beta2=self.beta2, epsilon=self.epsilon,
@@ -129,7 +128,6 @@ class LARSRule(NormSGDRule):
     eps: float
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
-        """One step."""
         weight_norm = jnp.sqrt(self._weight_squares(weight, hyper))
         grad_norm = self._norm(grad * hyper["rescale_grad"])
         scaled = (hyper["adapt"] > 0) & (weight_norm > 0) & (grad_norm > 0)

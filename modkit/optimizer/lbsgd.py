@@ -25,7 +25,6 @@ class LBSGDRule(NormSGDRule):
     adapt: bool
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
-        """One step."""
         rate = hyper["lr"]
         if self.adapt:
             weight_norm2, grad_norm2 = self._weight_squares(weight, hyper), self._squares(grad)

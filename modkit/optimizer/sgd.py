@@ -161,7 +161,6 @@ class SGLDRule(UpdateRule):
     clip_gradient: float | None
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
-        """One step."""
         if hyper["key"] is None:
             raise ParameterError("SGLD: needs a random key, got None; pass key= to update")
         lr = hyper["lr"]
@@ -205,7 +204,6 @@ class DCASGDRule(UpdateRule):
         return zeros(weight) if self.momentum else None, jnp.copy(weight)
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
-        """One step."""
         mom, previous = state
         grad = formulas.rescaled(grad, hyper["rescale_grad"], self.clip_gradient)
         compensation = self.lamda * grad * grad * (weight - previous)
@@ -259,7 +257,6 @@ class TestRule(UpdateRule):
         return np.zeros(weight.shape, np.float32)
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
-        """One step."""
         weight = weight + hyper["rescale_grad"] * grad
         return weight, weight.astype(state.dtype)
 

@@ -108,15 +108,12 @@ class FormulaRule(UpdateRule):
     of_state: Callable[..., Any] | None = None
 
     def of_rows(self, master: bool) -> UpdateRule:
-        """See `UpdateRule.of_rows`."""
         return dataclasses.replace(self, lazy=True) if self.lazy_rows else self
 
     def init(self, weight: Any) -> State:
-        """See `UpdateRule.init`."""
         return zeros(weight) if self.bare else super().init(weight)
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
-        """One step."""
         numbers = {**dict(self.numbers), **hyper}
         if state is None and self.bare:
             raise ParameterError(
@@ -156,7 +153,6 @@ class NormRule(UpdateRule):
         return dataclasses.replace(self, size=size)
 
     def of_whole(self, weight: Any) -> Sequence[Any]:
-        """See `UpdateRule.of_whole`."""
         flat = weight.reshape(-1).astype(accumulator(weight))
         return (flat @ flat,)
 

@@ -23,7 +23,6 @@ class RNNStep(BaseRNNCell):
         return ("",)
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> CellOutput:
-        """See `BaseRNNCell`."""
         name = self._next_step(states)
         from_input, from_state = self._gates(inputs, states, name)
         output = self._get_activation(from_input + from_state, self._activation, name=f"{name}out")
@@ -37,7 +36,6 @@ class LSTMStep(BaseRNNCell):
 
     @property
     def state_info(self) -> list[dict[str, Any]]:
-        """Two states."""
         return super().state_info * 2
 
     @property
@@ -45,7 +43,6 @@ class LSTMStep(BaseRNNCell):
         return ["_i", "_f", "_c", "_o"]
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> CellOutput:
-        """See `BaseRNNCell`."""
         name = self._next_step(states)
         from_input, from_state = self._gates(inputs, states, name)
         gates = _split(from_input + from_state, 4, f"{name}slice", self._gate_axis)
@@ -70,7 +67,6 @@ class GRUStep(BaseRNNCell):
         return ["_r", "_z", "_o"]
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> CellOutput:
-        """See `BaseRNNCell`."""
         name = self._next_step(states)
         from_input, from_state = self._gates(inputs, states, name)
         axis = None if self._gate_axis == 1 else self._gate_axis  # as MXNet writes the node

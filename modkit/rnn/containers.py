@@ -54,20 +54,17 @@ class CellOfCells(BaseRNNCell):
         return [info for cell in self._cells for info in cell.state_info]
 
     def begin_state(self, func: Callable[..., Symbol] = symbol.zeros, **kwargs: Any) -> list[Any]:
-        """See `BaseRNNCell`."""
         self._check_not_modified()
         own = kwargs if func is symbol.zeros else {"func": func, **kwargs}
         return [state for cell in self._cells for state in cell.begin_state(**own)]
 
     def unpack_weights(self, args: Mapping[str, NDArray]) -> Weights:
-        """See `BaseRNNCell`."""
         args = dict(args)
         for cell in self._cells:
             args = cell.unpack_weights(args)
         return args
 
     def pack_weights(self, args: Mapping[str, NDArray]) -> Weights:
-        """See `BaseRNNCell`."""
         args = dict(args)
         for cell in self._cells:
             args = cell.pack_weights(args)
@@ -91,7 +88,6 @@ class SequentialRNNCell(CellOfCells):
         self._append(cell)
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
-        """See `BaseRNNCell`."""
         self._counter += 1
         last: list[Symbol] = []
         for cell, own in zip(self._cells, self._split_states(states), strict=True):

@@ -100,7 +100,6 @@ class FusedRNNCell(BaseRNNCell):
         return args
 
     def pack_weights(self, args: Mapping[str, NDArray]) -> Weights:
-        """The inverse of `unpack_weights`."""
         args = dict(args)
         first = popped(self, {**args}, f"{self._prefix}l0_i2h{self._gate_names[0]}_weight")
         shapes = gate_shapes(first.shape[1], *self._layout)

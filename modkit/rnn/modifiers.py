@@ -31,11 +31,9 @@ class DropoutCell(BaseRNNCell):
 
     @property
     def state_info(self) -> list[dict[str, Any]]:
-        """No states."""
         return []
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
-        """See `BaseRNNCell`."""
         if self.dropout > 0:
             inputs = compose("Dropout", data=inputs, p=self.dropout)
         return inputs, list(states)
@@ -63,13 +61,11 @@ class ModifierCell(BaseRNNCell):
 
     @property
     def params(self) -> RNNParams:
-        """As in the wrapped cell."""
         self._own_params = False
         return self.base_cell.params
 
     @property
     def state_info(self) -> list[dict[str, Any]]:
-        """As in the wrapped cell."""
         return self.base_cell.state_info
 
     def begin_state(self, func: Callable[..., Symbol] = symbol.zeros, **kwargs: Any) -> list[Any]:
@@ -82,11 +78,9 @@ class ModifierCell(BaseRNNCell):
             self.base_cell._modified = True
 
     def unpack_weights(self, args: Mapping[str, NDArray]) -> Weights:
-        """See `BaseRNNCell`."""
         return self.base_cell.unpack_weights(args)
 
     def pack_weights(self, args: Mapping[str, NDArray]) -> Weights:
-        """See `BaseRNNCell`."""
         return self.base_cell.pack_weights(args)
 
 
@@ -120,12 +114,10 @@ class ZoneoutCell(ModifierCell):
         self.prev_output: Symbol | None = None
 
     def reset(self) -> None:
-        """See `BaseRNNCell`."""
         super().reset()
         self.prev_output = None
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
-        """See `BaseRNNCell`."""
         output, after = self.base_cell(inputs, states)
         before = symbol.zeros((0, 0)) if self.prev_output is None else self.prev_output
         if self.zoneout_outputs:
@@ -151,7 +143,6 @@ class ResidualCell(ModifierCell):
     """
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
-        """See `BaseRNNCell`."""
         output, after = self.base_cell(inputs, states)
         return _plus(output, inputs), after
 

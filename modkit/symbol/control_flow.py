@@ -110,7 +110,6 @@ class ControlFlow(Op):
 
     @property
     def bodies(self) -> int:
-        """See `Op.bodies`."""
         return len(self.body_names)
 
     def wired(self, attrs: Attrs) -> list[tuple[Any, Wires]]:
@@ -230,7 +229,6 @@ class ControlFlow(Op):
         train: bool = False,
         fn: Callable[..., Any] | None = None,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """See `Op.call`."""
         kept = {place: arrays[place] for place in self._written(attrs)}
         parts = [
             Body(body, wires, dict(enumerate(arrays)), train) for body, wires in self.wired(attrs)
@@ -279,7 +277,6 @@ class Foreach(ControlFlow):
     body_names = ("body",)
 
     def wires(self, attrs: Attrs, count: int) -> list[Wires]:
-        """See `ControlFlow.wires`."""
         rows, states = attrs["in_data_locs"], attrs["in_state_locs"]
         found = [*rows, *states, *attrs["remain_locs"]]
         ties = {at: Tie(i, row=i < len(rows)) for i, at in enumerate(found)}
@@ -287,7 +284,6 @@ class Foreach(ControlFlow):
         return [Wires(tuple(ties[at] for at in sorted(ties)), made)]
 
     def check_locations(self, attrs: Attrs, count: int) -> None:
-        """See `ControlFlow.check_locations`."""
         found = [*attrs["in_data_locs"], *attrs["in_state_locs"], *attrs["remain_locs"]]
         (body,) = attrs["bodies"]
         if sorted(found) != list(range(count)) or len(body.inputs) != count:
@@ -300,7 +296,6 @@ class Foreach(ControlFlow):
         _check_heads(attrs, body, attrs["num_out_data"] + len(attrs["in_state_locs"]))
 
     def run(self, parts: Sequence[Body], attrs: Attrs, kept: Places, key: Any) -> Any:
-        """See `ControlFlow.run`."""
         (body,) = parts
         count, outputs = len(attrs["in_data_locs"]), attrs["num_out_data"]
         rows = [body.arrays[i] for i in range(count)]
@@ -326,7 +321,6 @@ class WhileLoop(ControlFlow):
     body_names = ("cond", "func")
 
     def wires(self, attrs: Attrs, count: int) -> list[Wires]:
-        """See `ControlFlow.wires`."""
         test, body = attrs["cond_input_locs"], attrs["func_input_locs"]
         states = [body[at] for at in attrs["func_var_locs"]]
         return [
@@ -335,7 +329,6 @@ class WhileLoop(ControlFlow):
         ]
 
     def check_locations(self, attrs: Attrs, count: int) -> None:
-        """See `ControlFlow.check_locations`."""
         test, body = attrs["bodies"]
         _check_locations("cond_input_locs", attrs, test, count)
         _check_locations("func_input_locs", attrs, body, count)
@@ -396,14 +389,12 @@ class Cond(ControlFlow):
             return table, outs
 
     def wires(self, attrs: Attrs, count: int) -> list[Wires]:
-        """See `ControlFlow.wires`."""
         made = tuple((Tie(count + i),) for i in range(attrs["num_outputs"]))
         locations = (attrs[f"{name}_input_locs"] for name in ("cond", "then", "else"))
         heads = (((),), made, made)
         return [Wires(tuple(map(Tie, at)), h) for at, h in zip(locations, heads, strict=True)]
 
     def check_locations(self, attrs: Attrs, count: int) -> None:
-        """See `ControlFlow.check_locations`."""
         for name, body in zip(("cond", "then", "else"), attrs["bodies"], strict=True):
             _check_locations(f"{name}_input_locs", attrs, body, count)
         test, *branches = attrs["bodies"]
@@ -412,7 +403,6 @@ class Cond(ControlFlow):
             _check_heads(attrs, body, attrs["num_outputs"])
 
     def run(self, parts: Sequence[Body], attrs: Attrs, kept: Places, key: Any) -> Any:
-        """See `ControlFlow.run`."""
         test, *branches = parts
         (truth,), kept = test.run({}, kept, key)
 

@@ -90,7 +90,6 @@ class DummyIter(DataIter):
         self.the_batch = next(iter(real_iter))
 
     def next(self) -> DataBatch:
-        """The batch."""
         return self.the_batch
 
 

@@ -65,7 +65,6 @@ class SVRGModule(Module):
             self._mod_aux.bind(*args[:5], **kwargs)
 
     def reshape(self, data_shapes: Any, label_shapes: Any = None) -> None:
-        """See `Module.reshape`."""
         super().reshape(data_shapes, label_shapes)
         if self.for_training:
             self._mod_aux.reshape(data_shapes, label_shapes)
@@ -181,7 +180,6 @@ class _Epochs(DataIter):
         return iter(self._inner)
 
     def reset(self) -> None:
-        """Reset the inner iterator."""
         self._inner.reset()
 
 
