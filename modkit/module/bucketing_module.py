@@ -24,15 +24,17 @@ from modkit.symbol import load as load_symbol
 from modkit.symbol.precision import compute_type
 
 
-def _of_present(method: Callable[..., Any]) -> Any:
+def _of_present(method: Callable[..., Any], module: str = "_present") -> Any:
     """A method of the present bucket's module, as a method of the `BucketingModule`."""
-    name = method.__name__
 
     @functools.wraps(method)
     def call(self: BucketingModule, *args: Any, **kwargs: Any) -> Any:
-        return getattr(self._present, name)(*args, **kwargs)
+        return getattr(getattr(self, module), method.__name__)(*args, **kwargs)
 
     return call
+
+
+_of_default = functools.partial(_of_present, module="_default")
 
 
 class BucketingModule(BaseModule):
@@ -269,34 +271,18 @@ class BucketingModule(BaseModule):
             self._default._average_states()
             self._params_dirty = False
 
-    def _bound_size(self) -> int:
-        return self._present._bound_size()
-
-    def _names(self) -> tuple[list[str], list[str]]:
-        return self._default._names()
-
     def _clear_gradients(self) -> None:
         for module in self._buckets.values():
             module._clear_gradients()
 
-    def _abandon_batch(self) -> None:
-        self._curr_module._abandon_batch()
-
-    def _present_input(self, name: str) -> Any:
-        return self._curr_module._present_input(name)
-
-    def _present_outputs(self) -> Any:
-        return self._curr_module._present_outputs()
-
-    def _values(self) -> dict[str, Any]:
-        return self._default._values()
-
-    def state_dict(self) -> Any:
-        """See `BaseModule.state_dict`; buckets share the state."""
-        return self._default.state_dict()
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self._default.load_state_dict(state)
+    _abandon_batch = _of_present(Module._abandon_batch)
+    _bound_size = _of_present(Module._bound_size)
+    _present_input = _of_present(Module._present_input)
+    _present_outputs = _of_present(Module._present_outputs)
+    _names = _of_default(Module._names)
+    _values = _of_default(Module._values)
+    state_dict = _of_default(Module.state_dict)
+    load_state_dict = _of_default(Module.load_state_dict)
 
     # ── One batch ───────────────────────────────────────────────────────────────────────────
 
