@@ -99,6 +99,7 @@ class GroupBinding:
     arg_names: list[str]
     param_names: list[str]
     aux_names: list[str]
+    state_names: list[str]
     grad_req: dict[str, str]
     for_training: bool
 
@@ -230,6 +231,8 @@ class GroupBinding:
             for n in self.arg_names
             if n not in shared
         }
+        for n in self.state_names:  # which outlive a binding, and are those of all modules
+            local[n] = store.kept.setdefault((n, index, home, local[n].aval), local[n])
         states: Cells = {n: _aux(draft, n, avals.aux[n]) for n in self.aux_names}
         if home != store.home:
             shared = {n: _elsewhere(store.part(c, index), home.at(n)) for n, c in slots.items()}

@@ -82,6 +82,7 @@ class Store:
             states are.
         optimized: whether a module's optimizer trains them, and decides on ``apart``.
         params: slots of the parameters; `aux` and `grads` likewise.
+        kept: cells of inputs that keep their values from batch to batch, for bindings of one shape.
         work: by field, the pass that will replace it.
         aliased: slots of parameters and optimizer states whose buffer may be aliased: a step
             donates a copy of it.
@@ -92,6 +93,7 @@ class Store:
         self.params: dict[str, Slot] = {}
         self.aux: dict[str, Slot] = {}
         self.grads: dict[str, Slot] = {}
+        self.kept: dict[Any, AnyCell] = {}
         self.state = TrainState({}, {}, {}, {})
         self.work: dict[str, Work] = {}
         self.aliased: set[Slot] = set()

@@ -216,6 +216,35 @@ def test_states_are_kept_from_batch_to_batch():
         np.testing.assert_array_equal(module.get_outputs()[0].asnumpy(), 4)
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_states_are_those_of_every_length_and_of_modules_that_share_parameters(count):
+    contexts = [mx.cpu(i) for i in range(count)]
+    out = mx.sym.sum(mx.sym.Variable("data"), axis=1) + mx.sym.Variable("state")
+
+    def made():
+        return mx.mod.Module(out, label_names=None, state_names=["state"], context=contexts)
+
+    def states(module):
+        return np.concatenate([s.asnumpy() for s in module.get_states(False)[0]]).tolist()
+
+    module = made()
+    module.bind([("data", (2, 5))], for_training=False)
+    module.init_params()
+    module.set_states(value=7)
+    module.reshape([("data", (2, 3))])
+    assert states(module) == [7, 7]
+    module.forward(mx.io.DataBatch([mx.nd.ones((2, 4))]))
+    assert states(module) == [7, 7]
+    assert module.get_outputs()[0].asnumpy().tolist() == [11, 11]
+    other = made()
+    other.bind([("data", (2, 2))], for_training=False, shared_module=module)
+    assert states(other) == [7, 7]
+    other.set_states(value=3)
+    assert states(module) == [3, 3]
+    module.bind([("data", (2, 3))], for_training=False, force_rebind=True)
+    assert states(module) == [0, 0]  # new arrays, as those of the parameters
+
+
 def test_reshape_keeps_parameters_and_optimizer():
     data = batches(1)[0], batches(1, size=4)[0]
     module = ready(mlp(), data[0], momentum=0.9)
