@@ -19,23 +19,27 @@ from typing import Any, Self
 import jax
 
 from modkit import fork
-from modkit.errors import NotSupportedError, ParameterError, not_taken
+from modkit.errors import NotReadyError, NotSupportedError, ParameterError, not_taken
 from modkit.files import FileAccessError, atomic_write, named_errors
 from modkit.lazy import dir_of
 
 __dir__ = dir_of(__name__)
 
-_KNOWN = (
+_SWITCHES = (
     "profile_all", "profile_symbolic", "profile_imperative", "profile_memory", "profile_api",
-    "profile_process", "profile_device", "filename", "continuous_dump", "dump_period",
-    "aggregate_stats", "gpu_memory_profile_filename_prefix",
+    "continuous_dump", "aggregate_stats",
 )  # fmt: skip
+_KNOWN = (
+    *_SWITCHES, "profile_process", "profile_device", "filename", "dump_period",
+    "gpu_memory_profile_filename_prefix",
+)  # fmt: skip
+_WORDS = {"true": True, "1": True, "false": False, "0": False}
 
 _log = logging.getLogger(__name__)
 _folder = "profile"
 _traced = _folder
 """The folder of the trace that runs, or of the latest: `set_config` may have set another since."""
-_running = _unwritten = False
+_running = _unwritten = _undumped = False
 _times_ms: dict[str, dict[str, tuple[int, float, float, float]]] = {}
 """Number, sum, least and largest of the durations, by section of the table and by name."""
 _lock = fork.lock()
@@ -62,16 +66,31 @@ def set_config(**kwargs: Any) -> None:
     MXNet's other options are accepted without effect: a trace of JAX contains all events.
 
     Raises:
-        ParameterError: not an option of MXNet.
+        ParameterError: not an option of MXNet, or a switch that is neither True nor False.
+        NotSupportedError: another process than the worker.
     """
     global _folder, _aggregates, _imperative, aggregated
     for name in kwargs:
         if name not in _KNOWN:
             raise not_taken("set_config", name, _KNOWN)
+    _need_worker("set_config", kwargs.get("profile_process", "worker"))
+    on = {name: _switch(name, kwargs[name]) for name in _SWITCHES if name in kwargs}
     _folder = str(kwargs.get("filename", _folder)).removesuffix(".json")
-    _aggregates = bool(kwargs.get("aggregate_stats"))
-    _imperative = bool(kwargs.get("profile_all") or kwargs.get("profile_imperative", True))
+    _aggregates = on.get("aggregate_stats", False)
+    _imperative = on.get("profile_all", False) or on.get("profile_imperative", True)
     aggregated = _present()
+
+
+def _switch(name: str, value: Any) -> bool:
+    word = str(value).lower()
+    if word not in _WORDS:
+        raise ParameterError(f"set_config: {name}: got {value!r}, expected True or False")
+    return _WORDS[word]
+
+
+def _need_worker(where: str, process: str) -> None:
+    if process != "worker":
+        raise NotSupportedError(f"{where}: modkit has no server processes to profile")
 
 
 def _present() -> frozenset[str]:
@@ -93,11 +112,10 @@ def set_state(state: str = "stop", profile_process: str = "worker") -> None:
         FileAccessError: the folder of the trace cannot be written. The profiler has stopped; JAX
             keeps that trace, and writes it before the next one starts.
     """
-    global _running, _unwritten, _traced, aggregated
+    global _running, _unwritten, _undumped, _traced, aggregated
     if state not in ("run", "stop"):
         raise StateError(f"set_state: got {state!r}, expected 'run' or 'stop'")
-    if profile_process != "worker":
-        raise NotSupportedError("set_state: modkit has no server processes to profile")
+    _need_worker("set_state", profile_process)
     with _lock:
         if (state == "run") is _running:
             return
@@ -107,7 +125,7 @@ def set_state(state: str = "stop", profile_process: str = "worker") -> None:
             if _unwritten:
                 _end_trace()
             jax.profiler.start_trace(_folder)
-            _traced = _folder
+            _traced, _undumped = _folder, True
         _running = state == "run"
         aggregated = _present()
         if not _running:
@@ -187,9 +205,19 @@ def resume(profile_process: str = "worker") -> None:
 
 
 def dump(finished: bool = True, profile_process: str = "worker") -> None:
-    """Stop and write the trace; with ``finished=False`` it keeps running."""
+    """Stop and write the trace; with ``finished=False`` it keeps running.
+
+    Raises:
+        NotReadyError: the profiler has not run since the last dump.
+        NotSupportedError: another process than the worker.
+    """
+    global _undumped
+    _need_worker("dump", profile_process)
+    if not _undumped:
+        raise NotReadyError('dump: the profiler has not run; set_state("run") comes first')
     if finished:
-        set_state("stop", profile_process)
+        set_state("stop")
+        _undumped = False
 
 
 def dumps(

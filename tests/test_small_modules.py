@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.errors import NotSupportedError, ParameterError
+from modkit.errors import NotReadyError, NotSupportedError, ParameterError
 from modkit.files import FileAccessError
 from tests.fresh import answer
 
@@ -160,10 +160,16 @@ def test_profiler_writes_a_trace(tmp_path):
     assert "task" in {event["name"] for event in events} and all("ph" in e for e in events)
     with pytest.raises(mx.MXNetError, match="'elsewhere', expected one of global, process"):
         domain.new_marker("there").mark("elsewhere")
+    with pytest.raises(NotReadyError, match="dump: the profiler has not run"):  # since the dump
+        mx.profiler.dump()
     with pytest.raises(KeyError, match="'run'"):
         mx.profiler.set_state("walk")
     with pytest.raises(ParameterError, match="profile_all"):
         mx.profiler.set_config(profile_al=True)
+    with pytest.raises(ParameterError, match="profile_all: got 'yes', expected True or False"):
+        mx.profiler.set_config(profile_all="yes")
+    with pytest.raises(NotSupportedError, match="set_config: modkit has no server processes"):
+        mx.profiler.set_config(profile_process="server")
     assert re.search(r"^task +1( +\d+\.\d{4}){4}$", mx.profiler.dumps(), re.MULTILINE)
     found = json.loads(mx.profiler.dumps(reset=True, format="json"))
     assert found["Time"]["mine"]["task"]["Count"] == 1
@@ -239,6 +245,7 @@ def test_a_trace_goes_to_the_file_that_is_set_when_it_ends(tmp_path, monkeypatch
     ({"profile_symbolic": True}, True, True),
     ({"profile_symbolic": False}, True, True),
     ({"profile_imperative": False}, False, True),
+    ({"profile_all": "False", "profile_imperative": "0"}, False, True),
     ({"aggregate_stats": False}, False, False),
 ])  # fmt: skip
 def test_profiler_counts_operators_and_programs(options, eager, bound, no_trace):
