@@ -96,7 +96,7 @@ def histogram(
         a: any shape.
         bins: the edges, or the number of equal bins.
         range: lowest and highest edge, for a number of bins. Default: those of the data, which
-            waits for its values; the counts are then of the type of ``a``.
+            waits for its values; counts and edges are then float32.
 
     Returns:
         The counts and the edges, in a tuple where neither edges nor a range are given, as in MXNet.
@@ -112,4 +112,4 @@ def histogram(
     if range is not None:
         return invoke(get_op("_histogram"), (a,), {"bin_cnt": bins, "range": range})
     found = np.histogram(a.asnumpy(), bins=bins)
-    return tuple(array(part, a.ctx, dtype=a.dtype) for part in found)
+    return tuple(array(part, a.ctx) for part in found)

@@ -63,6 +63,13 @@ def test_split(where, kwargs, shapes):
         nd.split_v2(whole, 1.5)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_a_histogram_without_a_range_is_float32(dtype):
+    counts, edges = nd.histogram(nd.array([1, 2, 4], dtype=dtype), bins=2)
+    assert (counts.dtype, counts.asnumpy().tolist()) == (np.float32, [2, 1])
+    assert (edges.dtype, edges.asnumpy().tolist()) == (np.float32, [1, 2.5, 4])
+
+
 def test_histogram():
     data = nd.array([1, 2, 3])
     counts, edges = nd.histogram(data, bins=2)
