@@ -78,6 +78,11 @@ class Monitor:
             raise ParameterError(
                 f"Monitor: pattern: got {pattern!r}, expected a regular expression ({error})"
             ) from error
+        if not (stat_func is None or callable(stat_func)):
+            raise ParameterError(
+                f"Monitor: stat_func: got {type(stat_func).__name__}, expected a function of an "
+                "NDArray, or None"
+            )
         self.stat_func = stat_func or _size
         self.interval = interval
         self.activated = False

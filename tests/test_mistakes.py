@@ -166,6 +166,14 @@ MISTAKES = [
         "np.array(...) of it is one",
     ),
     (
+        "mx.mon.Monitor(1, mx.nd.ones((2,)))",
+        "ParameterError",
+        "Monitor: stat_func",
+        "got NDArray",
+        "expected a function of an NDArray, or None",
+        "",
+    ),
+    (
         "mx.mon.Monitor(1).install(net())",
         "ParameterError",
         "Monitor.install",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from modkit import fork
+from modkit.constructors import check_arguments
 from modkit.errors import DTypeError, ParameterError, ShapeError
 from modkit.files import located
 from modkit.image.augmenters import CreateAugmenter
@@ -25,6 +26,7 @@ Sample = tuple[np.ndarray, np.ndarray]
 """Pixels, (C, H, W), and a label."""
 
 
+@check_arguments
 class ImageIter(DataIter):
     """Batches of images and labels, changed by augmenters in Python.
 

@@ -73,6 +73,8 @@ BAD = [
     (lambda: mx.image.imrotate(mx.nd.ones((3, 4, 4)), 3, True, True), ValueError, "at most one"),
     (lambda: mx.image.ImageIter(2, (3, 4, 4)), ValueError, "no images"),
     (lambda: mx.image.ImageIter(2, (3, 4, 4), imglist=[]), mx.MXNetError, "no images"),
+    (lambda: mx.image.ImageIter(mx.nd.ones((2,)), (3, 4, 4)), ValueError, "ImageIter: batch_size"),
+    (lambda: mx.image.ImageDetIter("a", (3, 4, 4)), ValueError, "ImageDetIter: batch_size"),
     (lambda: mx.image.ImageIter(2, (1, 4, 4), imglist=[[1, "a"]]), ValueError, "three channels"),
     (lambda: mx.image.fixed_crop(mx.nd.ones((5, 6, 3)), -1, 0, 3, 3), mx.MXNetError, "6 by 5"),
     (lambda: mx.image.fixed_crop(mx.nd.ones((5, 6, 3)), 0, 0, 0, 3), mx.MXNetError, "0 by 3"),
