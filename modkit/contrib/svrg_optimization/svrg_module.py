@@ -19,7 +19,10 @@ class SVRGModule(Module):
     Every ``update_freq`` epochs the parameters w~ are kept and the gradient of the whole epoch at
     them, mu, is computed. Each update uses ``g(w) - g(w~) + mu`` as its gradient.
 
-    Differs: each full gradient mu replaces the one before; MXNet 1.9.1 adds it to them.
+    Differs: each full gradient mu replaces the one before; MXNet 1.9.1 adds it to them. A module
+    that is bound for training runs ``forward(batch)`` at w~ too; MXNet does with ``is_train=True``
+    alone, and else takes an earlier gradient at w~. With several contexts MXNet's first update
+    after a full gradient is not along mu.
 
     Args:
         data_names, label_names, logger, context, work_load_list, fixed_param_names, state_names,
