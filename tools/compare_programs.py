@@ -14,6 +14,9 @@ first difference, or to a block that both sides refuse, as one side may get furt
 ``ENDS``, ``(pattern of the line, pattern of modkit's error, reason)``, lists refused lines after
 which the reference is half changed. Lines that a difference does not need are left out before it is
 printed. The exit status is 1 if a program differs.
+
+Each side has a folder of its own. At the line `EXCHANGE` each takes the other's, so that lines
+after it read files that the other library wrote.
 """
 
 import argparse
@@ -36,6 +39,7 @@ sys.path.append(str(Path(__file__).resolve().parent))
 ENVIRONMENT = importlib.import_module("reference").ENVIRONMENT
 operators = importlib.import_module("compare_ops")
 packed, unpacked = operators.packed, operators.unpacked
+EXCHANGE = "exchange_folders()"
 LIMIT_S = 60
 """A program that takes longer ends its process."""
 
@@ -83,16 +87,17 @@ def main():
 
 def run(sides, lines):
     """Results of both sides, at the same time."""
-    results = [None, None]
+    results, both = [None, None], threading.Barrier(2)
 
-    def one(at):
-        results[at] = sides[at].run(lines)
+    def one(at, *folders):
+        results[at] = sides[at].run(lines, folders, both)
 
-    threads = [threading.Thread(target=one, args=(at,)) for at in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with tempfile.TemporaryDirectory() as a, tempfile.TemporaryDirectory() as b:
+        threads = [threading.Thread(target=one, args=args) for args in ((0, a, b), (1, b, a))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
     return results
 
 
@@ -127,8 +132,14 @@ class Side:
         self.command = [python, __file__, "--side", package]
         self.process = None
 
-    def run(self, lines):
-        """The description of each line's value; the last is a crash if the process has ended."""
+    def run(self, lines, folders, both):
+        """The description of each line's value; the last is a crash if the process has ended.
+
+        Args:
+            lines: the program.
+            folders: where it runs, and where it runs after `EXCHANGE`.
+            both: the barrier at which both sides wait before they exchange folders.
+        """
         if self.process is None or self.process.poll() is not None:
             pipe, environment = subprocess.PIPE, dict(os.environ, **ENVIRONMENT)
             environment.update(XLA_FLAGS=operators.QUICK, MODKIT_CACHE="off")
@@ -137,13 +148,24 @@ class Side:
             )
         values = []
         try:
-            pickle.dump(lines, self.process.stdin, 4)
-            self.process.stdin.flush()
-            while len(values) < len(lines):
+            self._send((folders[0], lines))
+            for line in lines:
+                if line == EXCHANGE:
+                    folders = folders[::-1]
+                    both.wait()
+                    self._send(folders[0])
                 values.append(pickle.load(self.process.stdout))
+        except threading.BrokenBarrierError:  # the other side's process has ended
+            self.process.kill()
+            self.process.wait()
         except (EOFError, BrokenPipeError, pickle.UnpicklingError):
+            both.abort()
             values.append(("crash", self.process.wait()))
         return values
+
+    def _send(self, value):
+        pickle.dump(value, self.process.stdin, 4)
+        self.process.stdin.flush()
 
 
 def side(package):
@@ -153,25 +175,28 @@ def side(package):
     mx = importlib.import_module(package)
     while True:
         try:
-            lines = pickle.load(sys.stdin.buffer)
+            folder, lines = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
-        with tempfile.TemporaryDirectory() as folder:
-            os.chdir(folder)
-            signal.alarm(LIMIT_S)
-            mx.autograd.set_recording(False)
-            mx.autograd.set_training(False)
-            mx.util.set_np_shape(False)
-            mx.random.seed(1)
-            np.random.seed(1)  # noqa: NPY002 - what programs of that time use
-            random.seed(1)
-            names = {"mx": mx, "np": np}
-            with mx.name.NameManager():
-                for line in lines:
-                    pickle.dump(_value(mx, line, names), results, 4)
-                    results.flush()  # the next line may end the process
-            signal.alarm(0)
-            os.chdir("/")
+        os.chdir(folder)
+        signal.alarm(LIMIT_S)
+        mx.autograd.set_recording(False)
+        mx.autograd.set_training(False)
+        mx.util.set_np_shape(False)
+        mx.random.seed(1)
+        np.random.seed(1)  # noqa: NPY002 - what programs of that time use
+        random.seed(1)
+        names = {"mx": mx, "np": np, "exchange_folders": _exchange_folders}
+        with mx.name.NameManager():
+            for line in lines:
+                pickle.dump(_value(mx, line, names), results, 4)
+                results.flush()  # the next line may end the process
+        signal.alarm(0)
+        os.chdir("/")
+
+
+def _exchange_folders():
+    os.chdir(pickle.load(sys.stdin.buffer))
 
 
 def _value(mx, line, names):

@@ -17,8 +17,9 @@ EXCUSED = [
     (
         r"infer_(type|shape)(_partial)?\(",
         r"only modkit runs: MXNetError: .*(must be set|must have specified type|i < ndim\(\)"
-        r"|Invalid axis! axis should be between 0 and -1|axis = 0 out of bounds|out of range: 1"
-        r"|cannot be a negative value -1|trying to split .* with shape \[-1"
+        r"|Invalid axis! axis should be between 0 and (-1|0, found axis=-1)"
+        r"|axis = 0 out of bounds|out of range: 1|cannot be a negative value -1"
+        r"|trying to split .* with shape \[-1"
         r"|Axis should be in the range|Invalid begin, end|Exceeds input dimensions"
         r"|Not enough information to infer|Shape dim size must be known|only accept 2D data"
         r"|should be 4D)",
@@ -34,7 +35,11 @@ EXCUSED = [
         r"got \['(\w+)'\], expected \['\1', '\1'\]",
         "optimize_for returns the graph itself, in MXNet a copy with variables of its own",
     ),
-    (r"_cond|nodes", r"got '\[\d\]', expected '\[\d\]'", "inputs of `cond` are listed once"),
+    (
+        r"_cond|nodes|list_attr",
+        r"got '\[\d\]', expected '\[\d\]'",
+        "inputs of `cond` are listed once",
+    ),
     (
         r"= s\d+\(.*s\d+|_compose\(",
         r"only the reference runs: (ParameterError: compose: name the variable|"
@@ -68,6 +73,11 @@ EXCUSED = [
         "defect of the reference: gradients of labels are not written",
     ),
     (
+        r"grad_(dict|arrays)",
+        r"got 0\.7 at \(.*, expected 0\.(35|233333|175|14)$",
+        "defect of the reference: the gradient of `moments` divides what it is added to",
+    ),
+    (
         r"infer_shape(_partial)?\(",
         r"got None, expected \('list', \[(\('tuple', \[\]\)(, )?)+\]\)",
         "defect of the reference: outputs of custom operators are known to be () where nothing is",
@@ -94,8 +104,9 @@ EXCUSED = [
     ),
     (
         r"infer_type",
-        r"got None, expected \('list', \[\('class', 'float32'\)",
-        "a few layers of MXNet (InstanceNorm, Crop, proposals) are float32 where nothing is known",
+        r"got None, expected (\('list', \[)?\('class', 'float32'\)",
+        "a few layers of MXNet (InstanceNorm, Crop, IdentityAttachKLSparseReg, proposals) are "
+        "float32 where nothing is known",
     ),
     (
         r"outputs|output_dict",
@@ -108,8 +119,8 @@ EXCUSED = [
         "meant: a gradient has the shape of its argument, in a graph without operators too",
     ),
     (
-        r"forward\(",
-        r"only modkit runs: MXNetError: .*data type do not match specified type",
+        r"forward\(|infer_type",
+        r"only modkit runs: MXNetError: .*(data type do not match specified|Unsupported data) type",
         "defect of the reference: several operators compute in float32 only",
     ),
     (
@@ -160,6 +171,11 @@ EXCUSED = [
     ),
     (
         r"_gen_atomic_symbol",
+        r"only the reference runs: ParameterError: _(foreach|while_loop|cond): got no graphs",
+        "a loop without a body",
+    ),
+    (
+        r"_gen_atomic_symbol",
         r"only modkit runs: MXNetError: .*only works for nongrouped symbol",
         "the operator of the first output",
     ),
@@ -179,9 +195,22 @@ EXCUSED = [
         "counted over the whole process, which may be another one",
     ),
     (
+        r"infer_",
+        r"only modkit runs: MXNetError: .*pad-inl.*only supports 4-D or 5-D",
+        "Differs: any array is padded",
+    ),
+    (
         r"",
         r"only modkit runs: MXNetError: .*Cannot transpose vectors",
         "a vector is its own transpose",
+    ),
+]
+
+ENDS = [
+    (
+        r"backward\(\)",
+        r"is not a loss",
+        "moving statistics change in the reference's backward pass",
     ),
 ]
 
