@@ -53,11 +53,7 @@ def get_symbol(x: NDArray) -> Symbol:
 
 def _node(name: str, attrs: Any, inputs: list[Entry]) -> Node:
     op = get_op(name)
-    given = {
-        n: spell(v)
-        for n, v in attrs.items()
-        if n in op.always_written or n not in op.defaults or v != op.defaults[n]
-    }
+    given = {n: spell(v) for n, v in attrs.items() if n not in op.defaults or v != op.defaults[n]}
     return Node(op.name, NameManager.current.get(None, op.hint), given, inputs)
 
 

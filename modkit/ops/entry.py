@@ -68,9 +68,8 @@ class Op(Schema):
         slow_in_loops: on CPUs it runs many times slower inside a loop of XLA's.
         sized_by_values: the size of its result may depend on values: where inference leaves it
             unknown, bound graphs run node by node.
-        always_written: parameters that nodes state even at their defaults: MXNet reads no file
-            without them.
         input_init: the ``__init__`` attribute of input variables, by input name.
+        fits: ``fits(attrs)`` raises an error for parameters that do not fit each other.
         check_values: ``check_values(arrays, attrs)`` raises an error for values that eager
             calls refuse. It waits for the arrays that it reads; compiled graphs do not call it.
     """
@@ -94,9 +93,16 @@ class Op(Schema):
     costly: bool = False
     slow_in_loops: bool = False
     sized_by_values: bool = False
-    always_written: Sequence[str] = ()
     input_init: Mapping[str, str] = field(default_factory=dict)
+    fits: Callable[[Attrs], object] | None = None
     check_values: Callable[[Sequence[Any], Attrs], None] | None = None
+
+    def parse(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Schema.parse`; it raises the errors of ``fits``, too."""
+        parsed = super().parse(given)
+        if self.fits:
+            self.fits(parsed)
+        return parsed
 
     @functools.cached_property
     def doc(self) -> str:

@@ -142,7 +142,7 @@ def _read_bool(value: Any) -> bool:
 def _read_int(value: Any) -> int:
     if isinstance(value, str):
         return int(value.strip().removesuffix("L"))
-    if isinstance(value, float) and not value.is_integer():
+    if isinstance(value, bool | np.bool_) or (isinstance(value, float) and not value.is_integer()):
         raise ValueError(value)
     return int(value)
 

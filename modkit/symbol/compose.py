@@ -55,7 +55,6 @@ def make_node(
             "of them in one way"
         )
     _check_params(op, params, is_symbol)
-    params = params | {n: op.defaults[n] for n in op.always_written if n not in params}
     attrs = {**attrs, **{n: spell(v) for n, v in params.items()}}
     check_for_op(op, attrs)
     frozen = dict(parsed(op, tuple(attrs.items())))

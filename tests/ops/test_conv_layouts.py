@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import modkit.ops  # noqa: F401 - registers every operator
+import modkit as mx
 from modkit.errors import ShapeError
 from modkit.ops.registry import get_op
 
@@ -165,13 +165,39 @@ def test_deconvolution_is_the_transpose_of_convolution():
 def test_mistakes_are_answered(name, shape, attrs, words):
     """Before anything is computed, with what was got and expected."""
     op = get_op(name)
-    parsed = op.parse(attrs | ({} if name == "Pooling" else {"no_bias": True}))
     weight = (
         [] if name == "Pooling" else [jax.ShapeDtypeStruct((2, 2, 3, 3)[: len(shape)], "float32")]
     )
     with pytest.raises(ShapeError, match=words):
+        parsed = op.parse(attrs | ({} if name == "Pooling" else {"no_bias": True}))
         jax.eval_shape(
             lambda *arrays: op.call(arrays, parsed)[0],
             jax.ShapeDtypeStruct(shape, "float32"),
             *weight,
         )
+
+
+FILTERS = {"num_filter": 2}
+UNFIT = [
+    ("Convolution", {**FILTERS, "kernel": ()}, "expected 1, 2 or 3"),
+    ("Convolution", {**FILTERS, "kernel": (1, 1, 1, 1)}, "expected 1, 2 or 3"),
+    ("Convolution", {**FILTERS, "kernel": (2, 2), "stride": 1}, "stride: .* expected 2 values"),
+    ("Convolution", {**FILTERS, "kernel": (2, 2), "dilate": (1,)}, "dilate: .* expected 2 values"),
+    ("Deconvolution", {**FILTERS, "kernel": (2, 2), "adj": (1,)}, "adj: .* expected 2 values"),
+    ("im2col", {"kernel": (2, 2), "pad": (1,)}, "pad: .* expected 2 values"),
+    ("Pooling", {}, "expected 1, 2 or 3"),
+    ("Pooling", {"kernel": (0, 0), "global_pool": True}, "expected 1 or more"),
+    ("Pooling", {"kernel": (2, 2), "stride": (0, 0)}, "expected 1 or more"),
+    ("Pooling_v1", {"kernel": (2, 0)}, "expected 1 or more"),
+    ("ROIPooling", {"pooled_size": (2,), "spatial_scale": 1}, r"\(height, width\)"),
+    ("ROIPooling", {"pooled_size": (0, 2), "spatial_scale": 1}, r"\(height, width\)"),
+    ("ROIPooling", {"pooled_size": (2, 2), "spatial_scale": 2}, "from 0 to 1"),
+    ("slice_axis", {"axis": 0, "begin": 0}, "'end' is missing"),
+    ("sum", {"axis": True}, "got 'True', expected a tuple"),
+]
+
+
+@pytest.mark.parametrize(("name", "attrs", "words"), UNFIT)
+def test_parameters_are_refused_when_a_node_is_made(name, attrs, words):
+    with pytest.raises(mx.MXNetError, match=words):
+        getattr(mx.sym, name)(mx.sym.Variable("x"), **attrs)

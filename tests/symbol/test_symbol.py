@@ -395,13 +395,6 @@ def test_methods_are_the_functions(name):
     assert method.tojson() == function.tojson()
 
 
-def test_a_default_that_files_of_mxnet_need_is_written():
-    a = sym.Variable("a")
-    for made in (sym.slice_axis(a, axis=0, begin=1), a.slice_axis(0, 1)):
-        assert made.attr("end") == "None"
-    assert sym.slice_axis(a, axis=0, begin=1, end=2).attr("end") == "2"
-
-
 def test_reshape_and_astype():
     a = sym.Variable("a")
     assert a.reshape((2, 3)).attr("shape") == a.reshape(2, 3).attr("shape") == "(2, 3)"

@@ -118,9 +118,8 @@ def _slice_axis_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attr
     precision="through",
     partial=_slice_axis_partial,
     partial_is_complete=True,
-    always_written=("end",),
 )
-def slice_axis(data: jax.Array, *, axis: int, begin: int, end: int | None = None) -> jax.Array:
+def slice_axis(data: jax.Array, *, axis: int, begin: int, end: int | None) -> jax.Array:
     """A part of one axis.
 
     Args:

@@ -14,7 +14,7 @@ from modkit.errors import ShapeError
 from modkit.interpreter.tracing import platform_dependent
 from modkit.ops import loops
 from modkit.ops.detection.regions import check_scale, divided
-from modkit.ops.parameters import Shape
+from modkit.ops.parameters import Attrs, Shape
 from modkit.ops.registry import op
 
 
@@ -37,7 +37,16 @@ def _bins(start: jax.Array, end: jax.Array, count: int, size: int) -> tuple[jax.
     return jnp.clip(first, 0, size), jnp.clip(last, 0, size)
 
 
-@op("ROIPooling", precision="float32")
+def _fits(attrs: Attrs) -> None:
+    if len(attrs["pooled_size"]) != 2 or 0 in attrs["pooled_size"]:
+        raise ShapeError(
+            f"ROIPooling: pooled_size: got {attrs['pooled_size']}, expected (height, width) of 1 "
+            "or more"
+        )
+    check_scale("ROIPooling", attrs["spatial_scale"])
+
+
+@op("ROIPooling", precision="float32", fits=_fits)
 def roi_pooling(
     data: jax.Array, rois: jax.Array, *, pooled_size: Shape, spatial_scale: float
 ) -> jax.Array:
@@ -54,12 +63,11 @@ def roi_pooling(
         rois: (R, 5).
         returns: (R, C, height, width); 0 in empty bins and for images that there are not.
     """
-    if data.ndim != 4 or rois.ndim != 2 or rois.shape[1] != 5 or len(pooled_size) != 2:
+    if data.ndim != 4 or rois.ndim != 2 or rois.shape[1] != 5:
         raise ShapeError(
-            f"ROIPooling: got data {data.shape}, rois {rois.shape} and pooled_size {pooled_size}, "
-            "expected (N, C, H, W), (R, 5) and (height, width)"
+            f"ROIPooling: got data {data.shape} and rois {rois.shape}, expected (N, C, H, W) and "
+            "(R, 5)"
         )
-    check_scale("ROIPooling", spatial_scale)
     count, channels, height, width = data.shape
     if not data.size:
         return jnp.zeros((len(rois), channels, *pooled_size), data.dtype)

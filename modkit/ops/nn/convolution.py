@@ -10,7 +10,7 @@ import jax
 from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.nn.layout import per_axis, resolve, spatial_axes
+from modkit.ops.nn.layout import fits_kernel, per_axis, resolve, spatial_axes
 from modkit.ops.parameters import Attrs, Inert, Shape, Size
 from modkit.ops.registry import op
 
@@ -202,6 +202,7 @@ class ConvolutionSettings:
     slow_in_loops=True,  # LeNet, batch 64: 152 ms in a loop, 14 ms unrolled
     aliases=("Convolution_v1",),
     params=_conv_params,
+    fits=fits_kernel("Convolution", "stride", "dilate", "pad"),
     when={"bias": lambda attrs: not attrs["no_bias"]},
 )
 def convolution(

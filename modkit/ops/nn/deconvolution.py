@@ -11,7 +11,7 @@ from jax import lax
 
 from modkit.errors import ShapeError
 from modkit.ops.nn.convolution import Geometry, Layout, Tuning, add_bias, check_groups, check_weight
-from modkit.ops.nn.layout import per_axis, spatial_axes
+from modkit.ops.nn.layout import fits_kernel, per_axis, spatial_axes
 from modkit.ops.parameters import Attrs, Inert, Shape, Size
 from modkit.ops.registry import op
 
@@ -109,6 +109,7 @@ def deconvolution_by(
     costly=True,
     slow_in_loops=True,
     params=_deconv_params,
+    fits=fits_kernel("Deconvolution", "stride", "dilate", "pad", "adj"),
     when={"bias": lambda attrs: not attrs["no_bias"]},
 )
 def deconvolution(

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.ops.nn.layout import fits_kernel
 from modkit.ops.parameters import Shape
 from modkit.ops.registry import op
 
@@ -60,7 +61,7 @@ def _columns(
     return found.reshape(data.shape[0], data.shape[1] * len(taps), math.prod(places))
 
 
-@op("im2col", precision="float32")
+@op("im2col", precision="float32", fits=fits_kernel("im2col", "stride", "dilate", "pad"))
 def im2col(
     data: Any,
     *,
@@ -81,7 +82,7 @@ def im2col(
     return _columns(data, kernel, *where)
 
 
-@op("col2im", precision="float32")
+@op("col2im", precision="float32", fits=fits_kernel("col2im", "stride", "dilate", "pad"))
 def col2im(
     data: Any,
     *,

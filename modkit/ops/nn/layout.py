@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from modkit.errors import ShapeError
-from modkit.ops.parameters import Shape
+from collections.abc import Callable
 
-CHANNEL_FIRST = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
-"""The layout of each number of spatial axes where none is given."""
+from modkit.errors import ShapeError
+from modkit.ops.parameters import Attrs, Shape
+
+_CHANNEL_FIRST = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
+
+
+def channel_first(spatial: int, operator: str) -> str:
+    """The layout for so many spatial axes where none is given; ShapeError for other numbers."""
+    if spatial not in _CHANNEL_FIRST:
+        raise ShapeError(f"{operator}: got a kernel of {spatial} sizes, expected 1, 2 or 3")
+    return _CHANNEL_FIRST[spatial]
 
 
 def resolve(layout: str | None, shape: Shape, spatial: int, operator: str) -> str:
     """The layout of ``shape``: the given one, or channels first; ShapeError for other axes."""
-    letters = layout or CHANNEL_FIRST.get(spatial)
-    if letters is None:
-        raise ShapeError(f"{operator}: got a kernel of {spatial} sizes, expected 1, 2 or 3")
+    letters = layout or channel_first(spatial, operator)
     if len(letters) != spatial + 2:
         raise ShapeError(
             f"{operator}: layout {letters} has {len(letters) - 2} spatial axes and the kernel "
@@ -61,3 +67,14 @@ def per_axis(value: Shape | None, kernel: Shape, default: int, what: str) -> Sha
             f"{what}: got {value}, expected {len(kernel)} values as in kernel {kernel}"
         )
     return value
+
+
+def fits_kernel(operator: str, *names: str) -> Callable[[Attrs], None]:
+    """A check of parameters (`Op.fits`): these have a number for each axis of the kernel."""
+
+    def check(attrs: Attrs) -> None:
+        channel_first(len(attrs["kernel"]), operator)
+        for name in names:
+            per_axis(attrs[name], attrs["kernel"], 0, f"{operator}: {name}")
+
+    return check

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ops.floating import accumulator, require_floating
-from modkit.ops.nn.layout import per_axis, resolve, spatial_axes
+from modkit.ops.nn.layout import channel_first, per_axis, resolve, spatial_axes
 from modkit.ops.nn.windows import PLAIN, WindowForm, Windows
 from modkit.ops.parameters import Attrs, Inert, Shape
 from modkit.ops.registry import op
@@ -69,30 +69,38 @@ def _count(size: int, kernel: int, stride: int, pad: int, convention: str) -> in
     return 1 + (size + 2 * pad - kernel + rounding) // stride
 
 
+def sizes_of(attrs: Attrs) -> tuple[Shape, Shape, Shape]:
+    """The kernel, stride and pad; the last two are not used with ``global_pool``."""
+    kernel = attrs["kernel"]
+    stride = pad = ()
+    if not attrs["global_pool"]:
+        channel_first(len(kernel), "Pooling")
+        stride = per_axis(attrs["stride"], kernel, 1, "Pooling: stride")
+        # MXNet reads the first number of a longer pad for one axis and ignores the rest.
+        pad = attrs["pad"][:1] if len(kernel) == 1 else attrs["pad"]
+        pad = per_axis(pad, kernel, 0, "Pooling: pad")
+    if min((*kernel, *stride), default=1) < 1:
+        raise ParameterError(f"Pooling: got kernel {kernel}, stride {stride}, expected 1 or more")
+    if min(pad, default=0) < 0:
+        raise ParameterError(f"Pooling: pad: got {pad}, expected 0 or more; slice cuts cells off")
+    return kernel, stride, pad
+
+
 def windows_of(data: Shape, attrs: Attrs) -> Windows:
     """The windows that an operator's parameters put over data of a shape."""
-    kernel = attrs["kernel"]
+    kernel, stride, pad = sizes_of(attrs)
     if attrs["global_pool"]:
         kernel = kernel or (1,) * (len(data) - 2)
-        attrs = {**attrs, "stride": (), "pad": ()}
     layout = resolve(attrs.get("layout"), data, len(kernel), "Pooling")
     if attrs["global_pool"] and 0 in [data[axis] for axis in spatial_axes(layout)]:
         raise ShapeError(
             f"Pooling: got data of shape {data} with global_pool=True, expected a position"
         )
-    stride = per_axis(attrs["stride"], kernel, 1, "Pooling: stride")
-    # MXNet reads the first number of a longer pad for one axis and ignores the rest.
-    pad = attrs["pad"][:1] if len(kernel) == 1 else attrs["pad"]
-    pad = per_axis(pad, kernel, 0, "Pooling: pad")
     if attrs["pooling_convention"] == "same":
         raise NotSupportedError(
             "Pooling: pooling_convention='same' fails in MXNet 1.9.1 whatever the data is, so it "
             "has no meaning to follow; use 'full' or 'valid' with pad"
         )
-    if min((*kernel, *stride), default=1) < 1:
-        raise ParameterError(f"Pooling: got kernel {kernel}, stride {stride}, expected 1 or more")
-    if min(pad, default=0) < 0:
-        raise ParameterError(f"Pooling: pad: got {pad}, expected 0 or more; slice cuts cells off")
     full = [list(data), [1] * len(data), [0] * len(data), [1] * len(data)]
     size, step, margin, count = full
     for i, axis in enumerate(spatial_axes(layout)):
@@ -128,7 +136,13 @@ def _channels_last(attrs: Attrs) -> Callable[..., Any] | None:
     return lambda data, **attrs: pool(data, **{**attrs, "layout": "NHWC"})
 
 
-@op("Pooling", precision="through", like=PoolingSettings, channels_last=_channels_last)
+@op(
+    "Pooling",
+    precision="through",
+    like=PoolingSettings,
+    channels_last=_channels_last,
+    fits=sizes_of,
+)
 def pooling(data: jax.Array, **given: Any) -> jax.Array:
     """The largest, mean, sum or norm of each window.
 

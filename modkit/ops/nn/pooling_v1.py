@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from modkit.interpreter.reverse import CustomVjp, vjp
 from modkit.ops.floating import require_floating
-from modkit.ops.nn.pooling import pool_sum, windows_of
+from modkit.ops.nn.pooling import pool_sum, sizes_of, windows_of
 from modkit.ops.nn.windows import Windows, largest
 from modkit.ops.parameters import Shape
 from modkit.ops.registry import op
@@ -40,7 +40,7 @@ def _pool_max_all_backward(windows: Windows, saved: Any, cotangent: jax.Array) -
 _pool_max_all.defvjp(_pool_max_all_forward, _pool_max_all_backward)
 
 
-@op("Pooling_v1", precision="through")
+@op("Pooling_v1", precision="through", fits=sizes_of)
 def pooling_v1(
     data: jax.Array,
     *,

@@ -19,6 +19,7 @@ from modkit.ops.nn.convolution import (
     check_reach,
     check_weight,
 )
+from modkit.ops.nn.layout import fits_kernel
 from modkit.ops.parameters import Attrs, Shape, Size
 from modkit.ops.quantized.levels import (
     EIGHT_BITS,
@@ -118,6 +119,7 @@ def _conv_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
     costly=True,
     params=_conv_params,
     when=_WITH_BIAS,
+    fits=fits_kernel("_contrib_quantized_conv", "stride", "dilate", "pad"),
     dtypes=_types,
 )
 def quantized_conv(
