@@ -1127,3 +1127,72 @@ def test_an_operator_without_inputs():
     with mx.cpu(1), mx.autograd.record():
         made = mx.nd.Custom(op_type="without_inputs")
     assert made.asnumpy().tolist() == [[3, 3], [3, 3]] and made.context == mx.cpu(1)
+
+
+class Counting(mx.operator.CustomOp):
+    """Twice the data; ``seen`` has the calls."""
+
+    def __init__(self, seen):
+        super().__init__()
+        self.seen = seen
+
+    def forward(self, is_train, req, in_data, out_data, aux):
+        self.seen.append("forward")
+        self.assign(out_data[0], req[0], in_data[0] * 2)
+
+    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+        self.seen.append("backward")
+        self.assign(in_grad[0], req[0], out_grad[0] * 2)
+
+
+@mx.operator.register("counting")
+class CountingProp(mx.operator.CustomOpProp):
+    """The type of its output is ``dtype``."""
+
+    seen: ClassVar[list[str]] = []
+
+    def __init__(self, dtype="float32"):
+        super().__init__()
+        self.dtype = np.dtype(dtype)
+
+    def infer_type(self, in_type):
+        return in_type, [self.dtype], []
+
+    def create_operator(self, ctx, in_shapes, in_dtypes):
+        del self.seen[:]
+        return Counting(self.seen)
+
+
+@pytest.mark.parametrize("read", [False, True])
+def test_each_pass_calls_the_operator_whether_it_is_read_or_not(read):
+    bound = mx.sym.Custom(X, op_type="counting").simple_bind(mx.cpu(), x=(2,))
+    for _ in range(2):
+        (output,) = bound.forward(is_train=True)
+        if read:
+            output.wait_to_read()
+        bound.backward(mx.nd.ones((2,)))
+    mx.nd.waitall()
+    assert CountingProp.seen == ["forward", "backward"] * 2
+    bound.forward()
+    bound.forward()
+    mx.nd.waitall()
+    assert CountingProp.seen[4:] == ["forward"] * 2
+
+
+def test_waitall_runs_a_backward_pass_of_outputs_that_were_read():
+    bound = (X * 2).simple_bind(mx.cpu(), x=(2,))
+    bound.forward(is_train=True)[0].wait_to_read()
+    bound.backward(mx.nd.ones((2,)))
+    assert bound._bound.last.unfinished
+    mx.nd.waitall()
+    assert not bound._bound.last.unfinished
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int64"])
+def test_types_of_64_bits_from_inputs_of_32(dtype):
+    net = mx.sym.Custom(X, op_type="counting", dtype=dtype)
+    assert net.infer_type(x=np.float32)[1] == [np.dtype(dtype).type]
+    bound = net.simple_bind(mx.cpu(), x=(2,))
+    bound.arg_dict["x"][:] = 3
+    output = bound.forward()[0]
+    assert output.dtype == np.dtype(dtype).type and output.asnumpy().tolist() == [6, 6]

@@ -73,6 +73,28 @@ def test_simple_bind_ignores_other_keywords():
     assert list(bound.arg_dict) == ["x"]
 
 
+@pytest.mark.parametrize(
+    ("net", "requests", "want"),
+    [  # gradients come into the array in the order of list_arguments()
+        (X * 3 + Y * 5, "write write", 5),
+        (Y * 5 + X * 3, "write write", 3),
+        (X * 3 + Y * 5, "write add", 8),
+        (Y * 5 + X * 3, "write add", 3),
+        (X * 3 + Y * 5, "add write", 5),
+        (Y * 5 + X * 3, "add write", 8),
+        (X * 3 + Y * 5, "add add", 9),
+        (X * 3 + Y * 5, "null add", 6),
+    ],
+)
+def test_one_array_for_the_gradients_of_two_arguments(net, requests, want):
+    args, total = {"x": mx.nd.ones((2,)), "y": mx.nd.ones((2,))}, mx.nd.ones((2,))
+    grad_req = dict(zip("xy", requests.split(), strict=True))
+    bound = net.bind(mx.cpu(), args, {"x": total, "y": total}, grad_req)
+    bound.forward(is_train=True)
+    bound.backward(mx.nd.ones((2,)))
+    assert (total.asnumpy() == want).all()
+
+
 @pytest.mark.parametrize("size", [0, -1])
 def test_shapes_of_constants_are_inferred(size):
     net = mx.sym.elemwise_add(X, mx.sym.ones((size, size)))

@@ -341,7 +341,7 @@ def waitall() -> None:
     of sparse arrays, ``Custom`` and executors raise at once, and so do writes to a part of a
     refused result.
     """
-    while left := [w for w in under_way if not w.settled]:  # running work may create more work
+    while left := [w for w in under_way if w.unfinished]:  # running work may create more work
         for work in left:
             work.run()
     values = jax.live_arrays()

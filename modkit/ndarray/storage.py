@@ -86,6 +86,7 @@ class Refusal:
     """
 
     __slots__ = ("__weakref__", "_error", "times_raised")
+    settled = True  # it has read no arrays
 
     def __init__(self, error: ModkitError):
         self._error = type(error)(f"{error} (in the call at {calling_line()})")
@@ -93,9 +94,9 @@ class Refusal:
         under_way.add(self)
 
     @property
-    def settled(self) -> bool:
-        """Whether the error has been raised, so that `waitall` does not."""
-        return self.times_raised > 0
+    def unfinished(self) -> bool:
+        """Whether `waitall` raises the error."""
+        return not self.times_raised
 
     def run(self) -> None:
         """Raise the error: a copy, whose traceback keeps no arrays once it is handled."""

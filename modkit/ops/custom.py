@@ -27,6 +27,7 @@ from modkit.errors import (
     ShapeError,
     nearest,
 )
+from modkit.ops.dtypes import WIDE
 from modkit.ops.entry import Op
 from modkit.ops.nn.batch_norm import REPLICAS, mapped_over
 from modkit.ops.parameters import Attrs, Shape
@@ -140,6 +141,14 @@ class CustomOperator(Op):
     @property
     def on_host(self) -> bool:
         return True
+
+    def makes_x64(self, attrs: Attrs, count: int) -> bool:
+        """See `Op.makes_x64`: from inputs of float32."""
+        bridge: Bridge = attrs["bridge"]
+        with contextlib.suppress(Exception):  # inference raises it again
+            found = bridge.infer_type([np.float32] * len(bridge.arguments))
+            return any(t in WIDE for part in found for t in part)
+        return super().makes_x64(attrs, count)
 
     def own(self, attrs: Attrs, name: str, stypes: Sequence[str]) -> Mapping[str, Any]:
         """See `Op.own`: a bridge with instances of its own."""

@@ -82,6 +82,8 @@ class Bound:
     def forward(self, train: bool) -> Pass:
         """Begin a pass over the present values; its results are computed when they are read."""
         with self.lock:
+            if self.last is not None and self.lowered.on_host:
+                self.last.run()  # Python code sees each pass, read or not
             # A handler that reads an output here would run the pass before all cells wait for it.
             with DeferredReads():
                 self.last = Pass(self, train)
@@ -247,14 +249,18 @@ class Pass:
             self._params_before = store.state.params
         self.settled = False
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether a requested part has not run."""
+        return not self.settled or (self.wants_gradients and self.kept is not None)
+
     # ── Requests ────────────────────────────────────────────────────────────────────────────
 
     def want_gradients(self, heads: Sequence[Any] | None) -> None:
         """Request gradients, which are computed when they are read."""
         bound, arrays = self.bound, self.bound.arrays
         self.heads = heads
-        if arrays.adds:
-            self.old = {n: arrays.grads[n].get() for n in arrays.adds if n not in arrays.joined}
+        self.old = {n: arrays.grads[n].get() for n in arrays.summed}
         if self.settled and self.writes_aux and bound.lowered.host_aux:
             # A separate backward pass writes states, too.
             own = arrays.own.aux

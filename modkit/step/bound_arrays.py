@@ -40,7 +40,9 @@ class BoundArrays:
         outputs: cells of the outputs, which the bound graph makes.
         wrt: names of the differentiated arguments.
         adds: those whose gradients are added up.
-        joined: of arguments whose gradients are added to one array, the last, which has the sum.
+        joined: of arguments whose gradients are added in one array, the last, which has the sum.
+        replaced: arguments whose gradients a later one with ``"write"`` replaces in one array.
+        summed: those to whose gradients what the array held before is added.
         own: the cells that are not slots of ``store``.
         own_wrt: names of the differentiated arguments whose gradients are such cells.
         eager: whether a pass runs at once, as an own cell cannot wait for it.
@@ -60,9 +62,16 @@ class BoundArrays:
         self.outputs: list[Cell] = []
         self.adds = tuple(n for n in grads if grad_req[n] == "add")
         self.wrt = tuple(n for n in grads if (shared.get(n) or local[n]).aval.dtype != np.bool_)
-        added = [n for n in self.wrt if n in self.adds]
-        last = {id(grads[n]): n for n in added}
-        self.joined = {n: last[id(grads[n])] for n in added if last[id(grads[n])] != n}
+        self.joined, self.replaced, self.summed = {}, [], []
+        sharing: dict[int, list[str]] = {}
+        for name in self.wrt:
+            sharing.setdefault(id(grads[name]), []).append(name)
+        for names in sharing.values():
+            writers = [i for i, n in enumerate(names) if n not in self.adds]
+            first = writers[-1] if writers else 0
+            self.replaced += names[:first]
+            self.joined |= dict.fromkeys(names[first:-1], names[-1])
+            self.summed += [] if writers else names[-1:]
         self.own = OwnCells(*(self._own(cells) for cells in (shared, aux, grads)))
         self.own_wrt = tuple(n for n in self.wrt if n in self.own.grads)
         self.eager = not all(c.waits for c in (*self.own.aux.values(), *self.own.grads.values()))
@@ -112,6 +121,8 @@ class BoundArrays:
 
     def fill_gradients(self, work: Work, grads: Arrays) -> None:
         """Write gradients to the own cells that wait for ``work``, those of one array summed."""
+        for name in self.replaced:
+            del grads[name]
         for name, last in self.joined.items():
             grads[last] = plus(grads[last], grads.pop(name))
         for name in self.own.grads.keys() & grads.keys():

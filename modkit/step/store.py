@@ -158,9 +158,9 @@ class Store:
     # ── Pending passes ──────────────────────────────────────────────────────────────────────
 
     @property
-    def settled(self) -> bool:
-        """True if no pending pass reads or will replace the state."""
-        return not self.work and not any(True for _ in self._unsettled())
+    def unfinished(self) -> bool:
+        """Whether a pending pass reads or will replace the state."""
+        return bool(self.work) or any(True for _ in self._unsettled())
 
     def run(self) -> None:
         """Run all pending passes that read or will replace the state."""
