@@ -2225,7 +2225,7 @@ def slice_axis(
     data: _Array,
     axis: int,
     begin: int,
-    end: int | None = None,
+    end: int | None,
     *,
     out: Any = None,
     name: str | None = None,

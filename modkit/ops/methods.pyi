@@ -293,13 +293,7 @@ class Methods:
     ) -> Self:
         """``data[begin[0]:end[0]:step[0], begin[1]:end[1]:step[1], ...]``."""
     def slice_axis(
-        self,
-        axis: int,
-        begin: int,
-        end: int | None = None,
-        *,
-        name: str | None = None,
-        **kwargs: Any,
+        self, axis: int, begin: int, end: int | None, *, name: str | None = None, **kwargs: Any
     ) -> Self:
         """A part of one axis."""
     def slice_like(

@@ -29,6 +29,7 @@ class AdaGrad(RuleOptimizer):
     """
 
     _formula, _fields = staticmethod(formulas.adagrad), {"bare": True, "lazy": True}
+    _clips_to_zero = True
 
     def __init__(self, eps: float = 1e-7, **kwargs: Any):
         super().__init__(**kwargs)
@@ -67,6 +68,7 @@ class AdaDelta(RuleOptimizer):
     """
 
     _formula, _fields = staticmethod(formulas.adadelta), {"arrays": 2}
+    _clips_to_zero = True
     _columns = ("wd", "rescale_grad")
     _order = "wd", "t"
 

@@ -70,6 +70,7 @@ class Adamax(RuleOptimizer):
     """
 
     _formula, _fields = staticmethod(formulas.adamax), {"arrays": 2}
+    _clips_to_zero = True
 
     def __init__(
         self,
@@ -107,6 +108,7 @@ class Nadam(RuleOptimizer):
     """
 
     _formula, _fields = staticmethod(formulas.nadam), {"arrays": 2}
+    _clips_to_zero = True
     _columns = (*UpdateRule.columns, "grad_scale", "mean_scale", "var_scale")
 
     def __init__(

@@ -159,7 +159,8 @@ class Optimizer:
         param_idx2name: parameter names by index. If given, names that do not end in ``_weight``
             or ``_gamma`` have no weight decay.
         clip_gradient: gradients are clipped to ``[-clip_gradient, clip_gradient]``; ``None`` or
-            0 disables clipping.
+            a number below 0 disables clipping, and so does 0, but in AdaDelta, AdaGrad, Adamax,
+            DCASGD, GroupAdaGrad, Nadam and SGLD, where gradients become 0.
         learning_rate: the rate; with a scheduler, its new base rate. Default: the scheduler's
             base rate, or 0.01.
         lr_scheduler: the rate as a function of the number of updates.
@@ -171,7 +172,8 @@ class Optimizer:
     Raises:
         ParameterError: a rate that is not finite, or another invalid value.
 
-    Differs: a rate that is not finite raises an error; MXNet accepts it.
+    Differs: a rate that is not finite raises an error; MXNet accepts it. With a negative
+    ``clip_gradient`` those seven replace each element by that number in MXNet.
     """
 
     opt_registry: ClassVar[dict[str, type[Optimizer]]] = {}

@@ -68,4 +68,4 @@ class GroupAdaGrad(RuleOptimizer):
 
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""
-        return GroupAdaGradRule(self.float_stable_eps, self.clip_gradient or None)
+        return GroupAdaGradRule(self.float_stable_eps, self.clip_gradient)

@@ -51,6 +51,8 @@ class RuleOptimizer(Optimizer):
     _numbers: ClassVar[tuple[str, ...]] = ()
     """Attributes that are columns of ``hyper`` where the formula reads them, so that a new value
     does not recompile."""
+    _clips_to_zero: ClassVar[bool] = False
+    """Whether a ``clip_gradient`` of 0 makes gradients 0; elsewhere it clips nothing."""
     _clip_norm: float | None = None  # set by the callback ClipGlobalNorm
 
     def rule(self) -> UpdateRule | None:
@@ -333,8 +335,9 @@ def _rule_of(klass: type[RuleOptimizer], *values: Any) -> FormulaRule:
         fields = {**fields, "lazy": bool(own[lazy])}
     names = _constants(formula, klass._columns)
     columns = (*klass._columns, *(n for n in names if n in klass._numbers))
+    unbounded = () if klass._clips_to_zero else ("clip_gradient", "clip_weights")
     constants = tuple(
-        (n, (own[n] or None) if n.startswith("clip") else own[n]) for n in names if n not in columns
+        (n, (own[n] or None) if n in unbounded else own[n]) for n in names if n not in columns
     )
     return FormulaRule(formula, constants, columns=columns, **fields)
 

@@ -186,7 +186,7 @@ class SGLD(RuleOptimizer):
 
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""
-        return SGLDRule(self.clip_gradient or None)
+        return SGLDRule(self.clip_gradient)
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,7 @@ class DCASGD(RuleOptimizer):
 
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""
-        return DCASGDRule(self.momentum, self.lamda, self.clip_gradient or None)
+        return DCASGDRule(self.momentum, self.lamda, self.clip_gradient)
 
 
 @dataclass(frozen=True)

@@ -2942,7 +2942,7 @@ def slice_axis(
     data: Symbol | None = None,
     axis: int = ...,
     begin: int = ...,
-    end: int | None = None,
+    end: int | None = ...,
     *,
     name: str | None = None,
     attr: dict[str, str] | None = None,

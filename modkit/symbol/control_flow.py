@@ -151,7 +151,8 @@ class ControlFlow(Op):
                 graph = _graph(body)
                 ties = zip(graph.inputs, wires.inputs, strict=True)
                 known = {n.name: table[t.place] for n, t in ties}
-                found = infer_dtypes(graph, {n: t for n, t in known.items() if t})
+                heads = [table[ts[0].place] if ts else None for ts in wires.heads]
+                found = infer_dtypes(graph, {n: t for n, t in known.items() if t}, heads)
                 for tie, dtype in _solved(wires, found.of(graph.inputs), found.heads):
                     old, name = table[tie.place], names[tie.place]
                     table[tie.place] = dtype_inference.merge(old, dtype, name)
@@ -387,6 +388,12 @@ class Cond(ControlFlow):
                 free = wires._replace(heads=((),) * len(wires.heads))
                 _through(_graph(body), free, table, names, (0,))
             return table, outs
+
+    def element_types(self, ins: Sequence[str | None], attrs: Attrs) -> Any:
+        """See `ControlFlow.element_types`; a condition without a type is of float32."""
+        types, outs = super().element_types(ins, attrs)
+        read = attrs["cond_input_locs"] if any(outs) else ()
+        return [t or ("float32" if i in read else None) for i, t in enumerate(types)], outs
 
     def wires(self, attrs: Attrs, count: int) -> list[Wires]:
         made = tuple((Tie(count + i),) for i in range(attrs["num_outputs"]))

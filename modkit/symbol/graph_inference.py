@@ -80,11 +80,14 @@ def infer_shapes(
     )
 
 
-def infer_dtypes(graph: Graph, known: Mapping[str, str]) -> Solution[str | None]:
+def infer_dtypes(
+    graph: Graph, known: Mapping[str, str], heads: Sequence[str | None] = ()
+) -> Solution[str | None]:
     """Names of the element types of all nodes from those of some variables.
 
     Args:
         known: by variable name; they override the variables' own ``__dtype__``.
+        heads: what is known of the outputs.
 
     Raises:
         DTypeError: they contradict each other, or an operator refuses them.
@@ -94,7 +97,7 @@ def infer_dtypes(graph: Graph, known: Mapping[str, str]) -> Solution[str | None]
     def start(node: Node) -> str | None:
         return known.get(node.name) or declared_dtype(node) if node.is_variable else None
 
-    return Solution(graph, _fixpoint(graph, start, dtype_inference.refine, bool, DTypeError))
+    return Solution(graph, _fixpoint(graph, start, dtype_inference.refine, bool, DTypeError, heads))
 
 
 def given_shape(sizes: Iterable[int]) -> Sizes:

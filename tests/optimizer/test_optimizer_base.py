@@ -656,3 +656,10 @@ def test_counts_that_are_restored_are_as_uneven_as_before():
     counts.add((2,))
     counts.restore(before)
     assert counts.uneven
+
+
+@pytest.mark.parametrize("name", ["adadelta", "adagrad", "dcasgd", "groupadagrad", "nadam", "sgld"])
+def test_a_clip_of_zero_stops_what_mxnet_clips_in_python(name):
+    weight, made = mx.nd.ones((1, 1)), opt.create(name, learning_rate=1e-6, clip_gradient=0)
+    made.update(0, weight, mx.nd.array([[1e6]]), made.create_state(0, weight))
+    assert abs(weight.asscalar() - 1) < 0.1

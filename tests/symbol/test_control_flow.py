@@ -536,3 +536,13 @@ def test_nodes_of_one_name_draw_apart_in_a_body_and_in_its_condition():
         "_while_loop with equal draws of the condition and of the body ends with their difference"
     )
     assert last.bind(mx.cpu(), {}).forward()[0].asnumpy().all(), test
+
+
+def test_types_of_branches_and_of_a_condition():
+    p, x, y = map(mx.sym.Variable, "pxy")
+    net = mx.sym.contrib.cond(p, lambda: x * 2, lambda: y + 1)
+    half, single = np.float16, np.float32
+    for known in ({"x": half}, {"y": half}):
+        assert net.infer_type(**known)[:2] == ([single, half, half], [half])
+    net = mx.sym.contrib.cond(p < x, lambda: x * 2, lambda: y + 1)
+    assert net.infer_type(p=single)[:2] == ([single] * 3, [single])
