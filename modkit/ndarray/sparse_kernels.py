@@ -137,7 +137,10 @@ def _csr_sums(op: Op, x: CSRNDArray, axis: int, keepdims: bool) -> Any:
 
 @kernel("pairs")
 def elementwise(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    """Two arrays at the places that either stores; with a dense one, at those of the other."""
+    """Two arrays at the places that either stores; with a dense one, at those of the other.
+
+    A csr result, and a sum of row-sparse arrays, store no zeros.
+    """
     a, b = inputs
     if a.shape != b.shape:
         return None
@@ -153,7 +156,8 @@ def elementwise(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     if a.stype != b.stype:
         return None
     places, parts = _aligned(a, b)
-    return a._like(run(op, parts, attrs), places)
+    made = a._like(run(op, parts, attrs), places)
+    return _without_zeros(made) if a.stype == CSR or op.name == "elemwise_add" else made
 
 
 @kernel("broadcast_mul", "broadcast_div")
@@ -166,6 +170,16 @@ def times_row(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         return None
     other = np.broadcast_to(host(b), a.shape)[_stored(a)]
     return a._like(run(op, [a._values, other], attrs), a._places)
+
+
+def _without_zeros(x: BaseSparseNDArray) -> BaseSparseNDArray:
+    """The same array, which stores no element, or row, of zeros."""
+    kept = x._values.any(axis=tuple(range(1, x._values.ndim)))
+    if kept.all():
+        return x
+    *_, numbers = x._places
+    before = (starts(x._rows()[kept], x.shape[0]),) if isinstance(x, CSRNDArray) else ()
+    return x._like(x._values[kept], (*before, numbers[kept]))
 
 
 def _stored(x: BaseSparseNDArray) -> Any:

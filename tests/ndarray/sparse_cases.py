@@ -189,6 +189,13 @@ nd._internal._identity_with_attr_like_rhs(C, S)
 nd.maximum(C, 0)
 nd.broadcast_maximum(C, K)
 R == S
+R - R
+R + -R
+R * 0 + S
+nd.add_n(R, -R)
+C - C
+C + -C
+C * 0 - K
 C == K
 C == 0
 C != 0
@@ -256,8 +263,19 @@ def described(made):
     if made is None:
         return ["None"]
     values = made.asnumpy()
-    place = made.indices.asnumpy().tolist() if made.stype != "default" else None
-    return [made.stype, np.dtype(made.dtype).name, values.astype(float).round(5).tolist(), place]
+    kind = np.dtype(made.dtype).name
+    return [made.stype, kind, values.astype(float).round(5).tolist(), _places(made)]
+
+
+def _places(made):
+    """The stored rows, or the stored columns of each row: MXNet leaves their order open."""
+    if made.stype == "default":
+        return None
+    numbers = made.indices.asnumpy().tolist()
+    if made.stype == "row_sparse":
+        return numbers
+    starts = made.indptr.asnumpy().tolist()
+    return [sorted(numbers[a:b]) for a, b in zip(starts, starts[1:])]
 
 
 # ── Programs ────────────────────────────────────────────────────────────────────────────────

@@ -35,8 +35,7 @@ RECORDED = DOCUMENT["expressions"]
 def compare(got, want):
     assert got[:2] == want[:2]
     np.testing.assert_allclose(np.array(got[2], float), np.array(want[2], float), 1e-4, 1e-5)
-    if want[0] == "row_sparse":
-        assert got[3] == want[3]
+    assert got[3] == want[3]
 
 
 @pytest.mark.parametrize("expression", [e for e in EXPRESSIONS if RECORDED[e]])
