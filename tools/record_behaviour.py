@@ -2649,8 +2649,10 @@ def arrays_of_random_helpers(mx):
     drawn(tu.rand_ndarray, (4, 3), "row_sparse", 0.5, modifier_func=lambda v: v * 2)
     drawn(tu.rand_ndarray, (4, 3), "csr", 0.5, modifier_func=lambda v: v * 2)
     drawn(tu.rand_ndarray, (3, 9), "csr", 0.5, distribution="powerlaw")
-    refused = tu.rand_ndarray, (4, 3), "csr", 0.5
-    found.append(refusal(*refused, distribution="powerlaw"))
+    drawn(tu.rand_ndarray, (10, 6), "csr", 0.7, distribution="powerlaw")
+    for shape in ((4, 3), (4, 16)):
+        refused = tu.rand_ndarray, shape, "csr", 0.5
+        found.append(refusal(*refused, distribution="powerlaw"))
     found.append(refusal(tu.random_sample, [1, 2], 3))
     square = mx.sym.square(mx.sym.Variable("x")).simple_bind(mx.cpu(), x=(3,))
     points = [np.array([1, 2, 3], dtype) for dtype in ("float32", "float64")]

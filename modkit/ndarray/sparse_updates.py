@@ -38,11 +38,12 @@ def lazy_rows(
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """The numbers and new values of the weight's rows; states change in place.
 
-    ``None`` for an update of all rows.
+    ``None`` for an update of all rows. Row-sparse states without rows get all of them.
     """
     weight, grad, *states = inputs
     needs_rows = op.name == "ftrl_update" and weight.stype != ROWS
-    if grad.stype != ROWS or needs_rows or not attrs.get("lazy_update", True):
+    alike = all(each.stype == weight.stype for each in states)
+    if grad.stype != ROWS or needs_rows or not alike or not attrs.get("lazy_update", True):
         return None
     if grad.shape != weight.shape or any(len(each) != len(weight) for each in states):
         shapes = ", ".join(str(each.shape) for each in inputs)
@@ -56,6 +57,8 @@ def lazy_rows(
     few = [new(rows_at(a, ids), here) for a in (weight, *states)]
     made: NDArray = _apply(op, [few[0], new(grad._values, here), *few[1:]], attrs, None, here)
     for state, rows in zip(states, few[1:], strict=True):
+        if state.stype == ROWS and not len(state._places[0]):
+            state[:] = 0
         write_rows(state, ids, host(rows))
     return ids, host(made)
 

@@ -78,8 +78,9 @@ ALIKE = Storage(_of_all, "pairs")
 ALIKE_BACK = Storage(_of_all, "pairs", "result")
 """`ALIKE`, and their gradients are stored as that of the result is."""
 
-ROW_UPDATE = Storage(first, "rows")
-"""An update, of which a row-sparse gradient changes its rows alone."""
+ROW_UPDATE = Storage(_of_all, "rows")
+"""An update, of which a row-sparse gradient changes its rows alone: with states stored as the
+weight is."""
 
 OF_GRAPH = Storage(if_csr, by_kernel=True)
 """On csr matrices that are graphs."""

@@ -91,7 +91,10 @@ def _uniform(shape: Sequence[int], share: float, data_init: float | None) -> np.
 
 
 def _by_power(shape: Sequence[int], share: float) -> np.ndarray:
-    """An array whose rows begin with 2, 4, 8, ... values as long as they last, then with 1."""
+    """An array whose rows begin with 2, 4, 8, ... values as long as they last, then with 1.
+
+    A row that is full has one value, unless no more than it holds are left: MXNet's numbers.
+    """
     rows, columns = shape
     count = int(share * rows * columns)
     if count < 2 * rows:
@@ -103,8 +106,16 @@ def _by_power(shape: Sequence[int], share: float) -> np.ndarray:
     dense[:, 0] = 1 + _draw.uniform(0.001, 2, rows)
     for power, row in enumerate(dense, 1):
         more = min(2**power, columns, left + 1) - 1
-        row[1 : 1 + more] = 1 + _draw.uniform(0.001, 2, more)
+        if more == columns - 1 and left > columns:
+            row[:] = 1 + _draw.uniform(0.001, 2)
+        else:
+            row[1 : 1 + more] = 1 + _draw.uniform(0.001, 2, more)
         left -= more
+    if left:
+        raise ParameterError(
+            f"density: got {share} for shape {tuple(shape)}, expected {left} values less: rows of "
+            "'powerlaw' have 2, 4, 8, ..."
+        )
     return dense
 
 

@@ -412,6 +412,19 @@ def in_place(mx, a):
     return [a[name] for name in "CRDE"]
 
 
+@program
+def updates_of_stored_states(mx, a):
+    made = []
+    for name, count in (("sgd_mom_update", 1), ("adam_update", 2), ("ftrl_update", 2)):
+        for weight, state in itertools.product("DF", "EY"):
+            arrays = [a[weight].copy(), *(a[state] * 0 for _ in range(count))]
+            options = {"lr": 0.1, "wd": 0.1, **({"momentum": 0.9} if count == 1 else {})}
+            for grad in "RS":
+                getattr(mx.nd, name)(arrays[0], a[grad], *arrays[1:], out=arrays[0], **options)
+            made += arrays
+    return [*made, mx.nd.sgd_update(a["F"], a["D"], lr=0.1)]
+
+
 # ── Training ────────────────────────────────────────────────────────────────────────────────
 
 OPTIMIZERS = {
