@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,17 @@ from modkit.errors import ParameterError
 UNUSED = np.zeros(2, np.uint32)
 """Key data for programs that draw no random numbers."""
 UNUSED.flags.writeable = False
+
+
+class _Own(threading.local):
+    """A thread's generator, and the state with which a stream begins."""
+
+    def __init__(self) -> None:
+        bits = np.random.Philox(key=[0, 0])
+        self.generator, self.state = np.random.Generator(bits), bits.state
+
+
+_own = _Own()
 
 _lock = fork.lock()
 _seed = 0
@@ -64,6 +76,13 @@ def draw(numbers: Sequence[int] = ()) -> np.ndarray:
     with _lock:
         _count += 1
         return np.array([_seed, _count & 0xFFFFFFFF, *numbers], np.uint32)
+
+
+def generator() -> np.random.Generator:
+    """This thread's generator of NumPy's, at the beginning of the stream of the next key data."""
+    _own.state["state"]["key"][:] = draw()
+    _own.generator.bit_generator.state = _own.state
+    return _own.generator
 
 
 def as_key(key_data: Any) -> jax.Array:

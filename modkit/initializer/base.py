@@ -177,7 +177,7 @@ class Initializer(ChecksArguments):
         raise NotSupportedError(f"{type(self).__name__}: override _init_weight(name, array)")
 
     def _init_quantized_weight(self, _: str | None, arr: NDArray) -> None:
-        arr[:] = generator().integers(-127, 127, arr.shape, np.int32, endpoint=True)
+        arr[:] = stream.generator().integers(-127, 127, arr.shape, np.int32, endpoint=True)
 
     def _init_default(self, name: str, arr: NDArray) -> None:
         raise ParameterError(
@@ -207,11 +207,6 @@ _ENDINGS = {
 register = get_register_func(Initializer, "initializer")
 alias = get_alias_func(Initializer, "initializer")
 create = get_create_func(Initializer, "initializer")
-
-
-def generator() -> np.random.Generator:
-    """A generator seeded by the next key of modkit's stream, which `mx.random.seed` resets."""
-    return np.random.Generator(np.random.Philox(key=stream.draw().astype(np.uint64)))
 
 
 def bilinear(height: int, width: int) -> np.ndarray:

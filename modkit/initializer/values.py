@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from modkit import stream
 from modkit.errors import ParameterError, ShapeError
-from modkit.initializer.base import Initializer, alias, generator, register
+from modkit.initializer.base import Initializer, alias, register
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import aligned
 from modkit.ndarray.tape import modes
@@ -224,7 +225,7 @@ class Bilinear(Initializer):
 
 def _random(kind: str, shape: tuple[int, ...], scale: float) -> np.ndarray:
     """Random float32 numbers: uniform in ``[-scale, scale]``, or normal times ``scale``."""
-    draw, made = generator(), _fresh(shape)
+    draw, made = stream.generator(), _fresh(shape)
     if kind == "uniform":
         draw.random(out=made, dtype=np.float32)
         made *= 2

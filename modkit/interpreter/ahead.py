@@ -1,8 +1,8 @@
 """Random numbers computed ahead: the steps that depend on key data alone, for several keys at once.
 
-The calls of a sampler, and the passes of a network with dropout, have keys that follow one another,
-as those of a stream do. For few numbers NumPy's calls take the time, not the numbers: the cipher
-alone is a hundred of them, for one key or for many.
+The passes of a network with dropout have keys that follow one another, as those of a stream do. For
+few numbers NumPy's calls take the time, not the numbers: the cipher alone is a hundred of them, for
+one key or for many.
 """
 
 from __future__ import annotations

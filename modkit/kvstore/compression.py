@@ -37,11 +37,10 @@ class TwoBit:
                 f"gradient compression: got {grad.dtype}, expected float32; "
                 "cast the gradients, or train without compression"
             )
-        xp: Any = np if isinstance(grad, np.ndarray) else jnp
-        total = residual + grad
-        level = xp.asarray(self.threshold, total.dtype)
-        none = xp.zeros_like(level)
-        out = xp.where(total >= level, level, xp.where(total <= -level, -level, none))
+        total, level = residual + grad, np.float32(self.threshold)
+        out = (total >= level) * level - (
+            total <= -level
+        ) * level  # `np.where` takes 8 times as long
         return out, total - out
 
 

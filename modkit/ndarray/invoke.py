@@ -21,7 +21,7 @@ from modkit.compile.executables import Eager
 from modkit.engine import raises_at_calls
 from modkit.errors import ModkitError, ParameterError, ShapeError
 from modkit.fork import process
-from modkit.interpreter import NumPyProgram, program_of
+from modkit.interpreter import NumPyProgram, program_of, quietly
 from modkit.interpreter.costs import CALL_S, calls_of_program
 from modkit.interpreter.tracing import jaxpr_for_numpy
 from modkit.ndarray.storage import Refusal, Refused, needs_x64, x64_scope
@@ -99,6 +99,16 @@ class Traceable(Protocol):
     def traced(self, avals: Sequence[Any], key_data: Any, numbers: Sequence[Any]) -> Any:
         """The jaxpr for these shapes and types, and the structure of the results."""
         ...
+
+
+@functools.lru_cache(maxsize=256)
+def _given(shape: tuple[int, ...], dtype: Any) -> Eager:
+    """A function whose result was drawn: it is the traced parameter, of this shape and type."""
+
+    def drawn(arrays: Sequence[Any], key_data: Any, numbers: Sequence[Any]) -> Any:
+        return tuple(numbers), {}
+
+    return Eager(drawn)
 
 
 class OnHost:
@@ -203,7 +213,7 @@ def check_count(op: Op, count: int, attrs: Mapping[str, Any]) -> Sequence[str]:
     return names
 
 
-def _check(op: Op, arrays: Sequence[jax.Array], attrs: Mapping[str, Any]) -> None:
+def _check(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> None:
     """Raise ShapeError or DTypeError where inputs break the inference rules of bound symbols."""
     ins = tuple(tuple(a.shape) for a in arrays)
     types = tuple(str(a.dtype) for a in arrays)
@@ -376,17 +386,21 @@ class CallPlan:
     def _run(
         self, read: Callable[[bool], Sequence[Any]], on_host: bool, numbers: Numbers
     ) -> Results:
-        call, host, checks = self.call(numbers), None, self.op.check_values
+        host, checks = None, self.op.check_values
+        drawn = on_host and self.op.drawn_on_host
+        call = self._call if drawn else self.call(numbers)
         try:
             if checks and not self._types:  # first: the trace of a draw checks its numbers, too
                 self._check_values((), numbers)
-            if on_host:
+            if on_host and not drawn:
                 if self._calls is None:
                     self._calls = _calls_of(call, self._types)
                 host = self._calls.next()
-            values = read(host is not None)
+            values = read(drawn or host is not None)
             if checks and self._types:
                 self._check_values(values, numbers)
+            if drawn:
+                return self._drawn(values, numbers)
             if host is not None and _ON_HOST.issuperset(map(type, values)):
                 outputs, changed = host.run(values, call)
             else:
@@ -402,6 +416,20 @@ class CallPlan:
         except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
             raise self._blamed(error) from error
         return outputs, changed, call, values
+
+    def _drawn(self, values: Sequence[Any], numbers: Numbers) -> Results:
+        """The results of a call that draws by NumPy's generator, and a call that gives them."""
+        op, arrays = self.op, list(map(np.asarray, values))
+        attrs, key = self.attrs_of(numbers), stream.generator()
+        try:
+            (made,), changed = quietly(functools.partial(op.call, arrays, attrs, key=key))
+        except (TypeError, ValueError):
+            _check(op, arrays, attrs)
+            raise
+        made, call = np.asarray(made), self._call
+        if values:
+            call = Call(_given(made.shape, made.dtype), None, [made], call.needs_x64)
+        return (made,), changed, call, values
 
     def _check_values(self, values: Sequence[Any], numbers: Numbers) -> None:
         """Raise the operator's error for values that it refuses, with its `Refusal`."""

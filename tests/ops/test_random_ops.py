@@ -12,9 +12,8 @@ import pytest
 import modkit as mx
 from modkit.errors import ParameterError, ShapeError
 from modkit.interpreter import program_of
-from modkit.interpreter.elementwise import ELEMENTWISE
 from modkit.ops import get_op
-from modkit.ops.random.distributions import _poisson
+from modkit.ops.random.distributions import _Traced
 
 COUNT = 20_000
 QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
@@ -232,15 +231,62 @@ def test_shapes_are_required_and_must_agree() -> None:
         _draw("_sample_uniform", [jnp.zeros(2), jnp.zeros(3)], {})
 
 
-def test_poisson_numbers_are_those_of_jax(monkeypatch):
-    key = jax.random.key(7)
+@pytest.mark.parametrize("draw", [_Traced.poisson, _Traced.gamma])
+def test_numpy_draws_the_numbers_of_a_compiled_graph(draw: Any) -> None:
+    key, rates = jax.random.key(7), np.array([0.5, 9.5, 11.0, 50.0], np.float32)
 
-    def drawn(rates):
-        rates = np.array(rates, np.float32)
-        traced = jax.make_jaxpr(lambda key, lam: _poisson(key, lam.shape, np.float32, lam))
-        (made,) = program_of(traced(key, rates))(np.asarray(jax.random.key_data(key)), rates)
-        np.testing.assert_array_equal(made, jax.random.poisson(key, rates))
+    def drawn(key: Any, rates: Any) -> Any:
+        return draw(_Traced(key), rates.shape, np.float32, rates)
 
-    drawn([11.0, 12.0, 30.0, 50.0])
-    monkeypatch.setitem(ELEMENTWISE, "lgamma", None)  # large rates alone need it
-    drawn([0.0, 0.5, 9.5, 3.0])
+    traced = jax.make_jaxpr(drawn)(key, rates)
+    (made,) = program_of(traced)(np.asarray(jax.random.key_data(key)), rates)
+    compiled = jax.jit(drawn, compiler_options=QUICK)(key, rates)
+    np.testing.assert_allclose(made, compiled, rtol=1e-6)
+
+
+def eager(name: str, *args: Any, **kwargs: Any) -> np.ndarray:
+    return getattr(mx.nd.random, name)(*args, **kwargs).asnumpy()
+
+
+@pytest.mark.parametrize(("name", "params", "mean", "variance"), MOMENTS)
+def test_eager_calls_draw_the_distribution(
+    name: str, params: tuple[float, ...], mean: float, variance: float
+) -> None:
+    mx.random.seed(2)
+    params = (1 / params[0],) if name == "exponential" else params
+    _check_moments(eager(name, *params, shape=(COUNT,)), mean, variance)
+    _check_moments(
+        eager(name, *map(mx.nd.array, ([p, p] for p in params)), shape=(COUNT,))[1], mean, variance
+    )
+
+
+def test_eager_draws_depend_on_the_seed_and_their_number_alone() -> None:
+    def drawn(size: int) -> Any:
+        mx.random.seed(5)
+        return [
+            eager("normal", shape=(n,), dtype=t)[:3] for n, t in ((size, "float32"), (3, "float64"))
+        ]
+
+    small, large = drawn(3), drawn(1 << 18)
+    np.testing.assert_array_equal(small[0], large[0])
+    np.testing.assert_array_equal(small[1], large[1])
+
+
+def test_eager_draws_of_parameters_outside_their_range() -> None:
+    rates = mx.nd.array([0.0, -1.0, math.nan, math.inf, 2.0**70])
+    np.testing.assert_array_equal(eager("poisson", rates), [0, -1, -1, math.inf, 2.0**70])
+    alpha = mx.nd.array([0.0, math.inf, math.nan, -1.0])
+    np.testing.assert_array_equal(
+        eager("gamma", alpha, mx.nd.ones(4)), [0, math.inf, math.nan, math.nan]
+    )
+
+
+@pytest.mark.parametrize("like", [True, False])
+def test_gradients_keep_the_numbers_that_were_drawn(like: bool) -> None:
+    x = mx.nd.array([1.0, 2.0])
+    x.attach_grad()
+    with mx.autograd.record():
+        noise = mx.nd.random.normal_like(x) if like else mx.nd.random.normal(x, x)
+        y = x * noise
+    y.backward()
+    np.testing.assert_array_equal(x.grad.asnumpy(), noise.asnumpy())

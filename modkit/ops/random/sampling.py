@@ -16,7 +16,7 @@ from modkit.ops.elementwise.arithmetic import convert
 from modkit.ops.floating import require_floating
 from modkit.ops.loops import while_loop
 from modkit.ops.parameters import Attrs, Device, Shape, Traced
-from modkit.ops.random.distributions import DISTRIBUTIONS, Distribution
+from modkit.ops.random.distributions import DISTRIBUTIONS, Distribution, working
 from modkit.ops.registry import op
 from modkit.ops.schema import with_schema
 
@@ -45,7 +45,7 @@ def _register(dist: Distribution) -> None:
         return dist.sample(key, data.shape, data.dtype, [given[n] for n in dist.params])
 
     def by_tensor(*, key: Any, shape: Shape | None, dtype: str | None, **given: Any) -> Any:
-        tensors = [jax.lax.stop_gradient(given[n]) for n in dist.tensors]
+        tensors = [given[n] for n in dist.tensors]
         if len({t.shape for t in tensors}) > 1:
             raise ShapeError(
                 f"_sample_{dist.name}: got parameters of shapes "
@@ -54,8 +54,7 @@ def _register(dist: Distribution) -> None:
         extra = shape or ()
         if min(extra, default=1) < 0:
             raise ShapeError(f"_sample_{dist.name}: shape: got {extra}, expected sizes above 0")
-        tensors = [t.astype(jnp.promote_types(t.dtype, jnp.float32)) for t in tensors]
-        wide = [t.reshape(t.shape + (1,) * len(extra)) for t in tensors]
+        wide = [t.astype(working(t.dtype)).reshape(t.shape + (1,) * len(extra)) for t in tensors]
         return dist.sample(key, tensors[0].shape + extra, dtype or "float32", wide)
 
     def check(arrays: Sequence[Any], attrs: Attrs) -> None:
@@ -64,12 +63,13 @@ def _register(dist: Distribution) -> None:
     name = f"_random_{dist.name}"
     doc = f"{dist.doc}\n\nShapes:\n    returns: "
     public = (f"random_{dist.name}", *dist.aliases)
-    op(name, precision="float32", aliases=public, dtypes=_sample_types, check_values=check)(
+    kinds = {"precision": "float32", "drawn_on_host": True}
+    op(name, aliases=public, dtypes=_sample_types, check_values=check, **kinds)(
         with_schema(
             by_number, name, doc + "``shape``.", (), {**numbers, **place, **kind}, takes_key=True
         )
     )
-    op(f"{name}_like", precision="float32", same_shape=True, check_values=check)(
+    op(f"{name}_like", same_shape=True, check_values=check, **kinds)(
         with_schema(
             like, f"{name}_like", doc + "that of ``data``.", ("data",), numbers, takes_key=True
         )
@@ -81,7 +81,7 @@ def _register(dist: Distribution) -> None:
         return dict.fromkeys(dist.tensors[1:], first)
 
     public = (f"sample_{dist.name}",)
-    op(name, precision="float32", aliases=public, params=params, dtypes=_sample_types)(
+    op(name, aliases=public, params=params, dtypes=_sample_types, **kinds)(
         with_schema(
             by_tensor, name, text, dist.tensors, {"shape": (Shape, ()), **kind}, takes_key=True
         )
@@ -102,6 +102,7 @@ def check_randint(low: int, high: int) -> None:
     "_random_randint",
     precision="float32",
     aliases=("random_randint",),
+    drawn_on_host=True,
     dtypes=lambda ins, attrs: (list(ins), [attrs["dtype"] or "int32"]),
     check_values=lambda arrays, attrs: check_randint(attrs["low"], attrs["high"]),
 )
@@ -122,6 +123,8 @@ def _random_randint(
     check_randint(low, high)
     where = require_shape("_random_randint", shape)
     kind, span = jnp.dtype(dtype or "int32"), high - low
+    if isinstance(key, np.random.Generator):
+        return key.integers(low, high, where, kind)
     if span > 1 << 16:
         return jax.random.randint(key, where, low, high, kind)
     # A number of 32 bits times the span, over 2 to the 32nd: one draw, where `randint` makes four.
