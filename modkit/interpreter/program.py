@@ -42,6 +42,8 @@ _IDENTITIES = frozenset({
     "copy", "copy_p", "device_put", "optimization_barrier", "random_unwrap", "random_wrap",
     "stop_gradient",
 })  # fmt: skip
+_NEUTRAL = {"max": -math.inf, "mul": 1.0}
+"""Operands with which elementwise primitives return the other one."""
 _KINDS = frozenset("biuf")
 _STEP_S = 1.2e-6
 _ELEMENT_S = 0.6e-9
@@ -228,7 +230,7 @@ class _Builder:
         name, params = equation.primitive.name, equation.params
         if name in _IDENTITIES or _is_same_cast(name, equation):
             return ins
-        if name == "max" and (at := self.unbounded(equation)) is not None:
+        if name in _NEUTRAL and (at := self.unchanged(equation, _NEUTRAL[name])) is not None:
             return [ins[at]]
         if name in _CALLS:
             inner = params[_CALLS[name]]
@@ -340,11 +342,11 @@ class _Builder:
             needed = [Step(ahead, (key,), tuple(outs), None), *rest]
         return needed
 
-    def unbounded(self, equation: Any) -> int | None:
-        """The operand that a maximum with -inf returns; ``None`` for another maximum."""
+    def unchanged(self, equation: Any, neutral: float) -> int | None:
+        """The operand that is the result since the other is neutral; ``None`` where none is."""
         for at, other in ((0, 1), (1, 0)):
-            bound = equation.invars[at]
-            if _is_literal(bound) and np.all(np.asarray(bound.val) == -np.inf):
+            value = equation.invars[at]
+            if _is_literal(value) and np.all(np.asarray(value.val) == neutral):
                 return other if equation.invars[other].aval == equation.outvars[0].aval else None
         return None
 

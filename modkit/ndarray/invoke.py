@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import jax
@@ -50,6 +50,8 @@ class Operator(Eager):
         self.elementwise = op.elementwise
         self.has_own_gradient = op.has_own_gradient(dict(fixed))
         self.refuses_gradients = op.gradient == "refused"
+        attrs = dict(fixed)
+        self.ignores_cotangent = op.ignores_cotangent(attrs) and not attrs.get("out_grad")
         self.call_s = CALL_S
 
         def run(arrays: Sequence[jax.Array], key_data: Any, numbers: Sequence[float]) -> Any:
@@ -309,8 +311,15 @@ Numbers = Mapping[str, float]
 NO_NUMBERS: Numbers = {}
 
 
+_FIXED = (-1.0, 0.0, 1.0)
+"""Values of which sums and products round alike as constants and as arguments of a program."""
+
+
 class CallPlan:
     """An operator with parsed parameters, on arrays of certain shapes and types.
+
+    Args:
+        given: the parameters that calls give; ``None`` for all. The others are at their defaults.
 
     Attributes:
         changes: places of the inputs that a call may write.
@@ -319,9 +328,19 @@ class CallPlan:
 
     __slots__ = ("_call", "_calls", "_traced", "_types", "attrs", "changes", "op", "visible")
 
-    def __init__(self, op: Op, attrs: Mapping[str, Any], avals: Sequence[Any], train: bool):
+    def __init__(
+        self,
+        op: Op,
+        attrs: Mapping[str, Any],
+        avals: Sequence[Any],
+        train: bool,
+        given: Collection[str] | None = None,
+    ):
         self.op, self.attrs, self._types = op, attrs, types_of(avals)
-        names = self._traced = tuple([n for n in traced_names(op) if _fits(attrs[n])])
+        traced = [n for n in traced_names(op) if _fits(attrs[n])]
+        if given is not None:  # a default of 1, or a bound of -1, takes no step
+            traced = [n for n in traced if n in given or attrs[n] not in _FIXED]
+        names = self._traced = tuple(traced)
         fixed = tuple(sorted([item for item in attrs.items() if item[0] not in names]))
         compiled = functools.partial(_compiled, op, fixed, repr(fixed), names)
         trains = train and op.takes_train
@@ -421,11 +440,10 @@ class CallPlan:
         """The results of a call that draws by NumPy's generator, and a call that gives them."""
         op, arrays = self.op, list(map(np.asarray, values))
         attrs, key = self.attrs_of(numbers), stream.generator()
-        try:
-            (made,), changed = quietly(functools.partial(op.call, arrays, attrs, key=key))
-        except (TypeError, ValueError):
+        if self._calls is None and arrays:
             _check(op, arrays, attrs)
-            raise
+            self._calls = Calls()
+        (made,), changed = quietly(functools.partial(op.call, arrays, attrs, key=key))
         made, call = np.asarray(made), self._call
         if values:
             call = Call(_given(made.shape, made.dtype), None, [made], call.needs_x64)

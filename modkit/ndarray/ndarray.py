@@ -1040,7 +1040,7 @@ class _Site:
             return
         self.order = () if order == places else order
         avals = [arrays[at]._cell.aval for at in order]
-        self.plan = CallPlan(op, attrs, avals, modes.training)
+        self.plan = CallPlan(op, attrs, avals, modes.training, given)
 
 
 @functools.lru_cache(maxsize=4096)

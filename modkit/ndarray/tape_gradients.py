@@ -105,14 +105,22 @@ def cotangents(heads: Sequence[Array], given: Sequence[Any]) -> list[Use | None]
             raise ParameterError(
                 f"head_grads: {at}: got {type(grad).__name__}, expected an NDArray or None"
             )
-        if grad is not None and grad.shape != head.shape:
+        if grad is not None and grad.shape != head.shape and not _ignores(head):
             raise ShapeError(
                 f"head_grads: {at}: got shape {grad.shape}, expected that of its head, {head.shape}"
             )
     return [
-        None if grad is None else _constant_or_entry(grad._as_dense().as_in_context(head._ctx))
+        None
+        if grad is None or _ignores(head)
+        else _constant_or_entry(grad._as_dense().as_in_context(head._ctx))
         for head, grad in zip(heads, given, strict=True)
     ]
+
+
+def _ignores(head: Array) -> bool:
+    """Whether a head is the result of a loss that ignores its cotangent."""
+    source = head._entry[0] if head._entry else None
+    return isinstance(source, TapeNode) and getattr(source.call.fn, "ignores_cotangent", False)
 
 
 def _constant_or_entry(array: Array) -> Use:

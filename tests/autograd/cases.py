@@ -66,6 +66,15 @@ def head_gradient(mx):
 
 
 @program
+def head_gradient_that_a_loss_ignores(mx):
+    x = variable(mx, [[1.0, 2.0, 3.0], [0.0, 1.0, 0.0]])
+    with mx.autograd.record():
+        y = mx.nd.SoftmaxOutput(x, mx.nd.array([0, 1]))
+    y.backward(mx.nd.array([5, 6, 7]))
+    return [x.grad]
+
+
+@program
 def two_heads(mx):
     x = variable(mx)
     with mx.autograd.record():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import DTypeError, ParameterError, ShapeError
 from modkit.interpreter import program_of
 from modkit.ops import get_op
 from modkit.ops.random.distributions import _Traced
@@ -279,6 +279,11 @@ def test_eager_draws_of_parameters_outside_their_range() -> None:
     np.testing.assert_array_equal(
         eager("gamma", alpha, mx.nd.ones(4)), [0, math.inf, math.nan, math.nan]
     )
+
+
+def test_eager_draws_refuse_parameters_of_two_types() -> None:
+    with pytest.raises(DTypeError, match=r"_sample_normal\(float32\[2\], float16\[2\]\)"):
+        mx.nd.random.normal(mx.nd.ones(2), mx.nd.ones(2, dtype="float16"))
 
 
 @pytest.mark.parametrize("like", [True, False])
