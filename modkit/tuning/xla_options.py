@@ -24,7 +24,6 @@ _log = logging.getLogger(__name__)
 _KEPT = {_LEFT_OUT: "cse_barrier_expander"}
 """Skips the pass that removes optimization barriers on CPUs, so that fusions stop at them."""
 
-_NOTHING = {_LIBRARY: ""}
 _REDUCTIONS = {_LIBRARY: "LIBRARY_FUSION_TYPE_REDUCE"}
 _PRODUCTS = {_LIBRARY: "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"}
 
@@ -34,8 +33,7 @@ class Choice(NamedTuple):
 
     Attributes:
         convolutions: programs with convolutions of several samples.
-        softmax: programs with a softmax.
-        small: programs with a softmax whose matrix products have fewer than `_LARGE` elements.
+        softmax: programs with a softmax and matrix products.
         barriers: programs with optimization barriers.
         few: programs whose operations have few elements: up to so many on average, in increasing
             order. Compiling these takes longer than thousands of runs.
@@ -44,13 +42,10 @@ class Choice(NamedTuple):
 
     convolutions: dict[str, str]
     softmax: dict[str, str]
-    small: dict[str, str]
     barriers: dict[str, str]
     few: Sequence[tuple[int, dict[str, str]]]
     arithmetic: dict[str, str]
 
-
-_LARGE = 1 << 18
 
 _LEVEL = "xla_backend_optimization_level"
 _EMITTERS = {"xla_cpu_use_fusion_emitters": "False"}
@@ -62,10 +57,10 @@ _AT_ONCE = {_LEVEL: "0", "xla_llvm_disable_expensive_passes": "True", **_IN_ONE_
 
 _ON_CPUS = {
     "0.10.2": Choice(
-        _REDUCTIONS, _PRODUCTS, _NOTHING, _KEPT,
+        _REDUCTIONS, _PRODUCTS, _KEPT,
         few=((128, _AT_ONCE | _EMITTERS), (512, _QUICKLY | _EMITTERS)), arithmetic=_EMITTERS,
     ),
-    "0.12.0": Choice({}, _PRODUCTS, _NOTHING, _KEPT, few=((128, _AT_ONCE),), arithmetic={}),
+    "0.12.0": Choice({}, _PRODUCTS, _KEPT, few=((128, _AT_ONCE),), arithmetic={}),
 }  # fmt: skip
 """Options by jaxlib version. Measured on two cores, ms a step by default and with these options.
 
@@ -74,10 +69,9 @@ sample do not (prediction 0.40 and 0.49), and 0.10.0, 0.10.1 and 0.12 gain nothi
 kept (``tuning/cpu/``): ResNet-20, batch 64, 212 and 192; with 0.12 202 and 184; predictions
 of one sample, of ResNet-50 95 and 91, of LeNet the same. A product that is fused with the softmax
 after it is computed more than once: an LSTM over 10,000 words 201 and 151 in 0.10.2, 172 and 144 in
-0.12; 0.10.0 does not do that. For small products the library's overhead is larger than its gain: an
-MLP 784-128-64-10, batch 64, 0.64 with single products and 0.56 with
-nothing, 100-50-2, batch 20, 0.29 and 0.26. Larger ones gain or make no difference: 784-512-512-10,
-batch 128, 5.6 and 5.4; 784-1024-1024-1024-10, batch 256, 30.6 and 37.3.
+0.12; 0.10.0 does not do that. Single products are no slower than none for small networks: an MLP
+784-128-64-10, batch 64, 0.25 with none and 0.20 with single products, 100-50-2, batch 20, 0.034
+and 0.034; 784-512-512-10, batch 128, 3.0 and 2.3.
 
 Programs of few elements: ``docs/performance.md`` has the figures of 0.10.2. With 0.12 the first
 step takes 402 and 193 ms of processor time (MLP 10-16-4, batch 16), 1,781 and 870 (LSTM of 5 steps
@@ -92,7 +86,6 @@ _BARRIER = "stablehlo.optimization_barrier"
 _CONVOLUTION = "stablehlo.convolution"
 # The batch is the first dimension of the first operand, in a weight's gradient too.
 _CONVOLUTION_OF_SEVERAL = re.compile(r"stablehlo\.convolution\(.*: \(tensor<(?!1x)")
-_PRODUCT = re.compile(r"stablehlo\.dot_general.*")
 _WORKING = re.compile(
     r" = \"?stablehlo\.(?!constant|reshape|broadcast_in_dim|optimization_barrier|while).*"
 )
@@ -143,8 +136,7 @@ def _by_kind(choice: Choice, text: str) -> dict[str, str]:
         return choice.convolutions | kept
     if _CONVOLUTION in text or not all(operation in text for operation in _SOFTMAX):
         return kept
-    largest = max(_elements(" ".join(_PRODUCT.findall(text))), default=0)
-    return (choice.softmax if largest >= _LARGE else choice.small) | kept
+    return choice.softmax | kept
 
 
 def _elements(text: str) -> list[int]:
