@@ -275,7 +275,7 @@ def _places(made):
     if made.stype == "row_sparse":
         return numbers
     starts = made.indptr.asnumpy().tolist()
-    return [sorted(numbers[a:b]) for a, b in zip(starts, starts[1:])]
+    return [sorted(numbers[a:b]) for a, b in itertools.pairwise(starts)]
 
 
 # ── Programs ────────────────────────────────────────────────────────────────────────────────
