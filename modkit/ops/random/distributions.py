@@ -146,7 +146,7 @@ Source = _Traced | _Drawn
 
 def working(dtype: Any) -> str:
     """The type in which numbers of a type are drawn."""
-    return "float64" if dtype == np.float64 else "float32"
+    return "float64" if np.dtype(dtype) == np.float64 else "float32"
 
 
 def _uniform(source: Source, shape: Shape, dtype: Any, low: Any, high: Any) -> Any:
