@@ -261,9 +261,6 @@ class PolyScheduler(_Decay):
 
     Args:
         max_update: the update at which the rate reaches ``final_lr``.
-        base_lr: the initial rate.
-        pwr: the power.
-        final_lr: the final rate.
         warmup_steps: this and the following, see `LRScheduler`.
 
     >>> schedule = PolyScheduler(max_update=4, base_lr=1.0)
@@ -293,8 +290,6 @@ class CosineScheduler(_Decay):
 
     Args:
         max_update: the update at which the rate reaches ``final_lr``.
-        base_lr: the initial rate.
-        final_lr: the final rate.
         warmup_steps: this and the following, see `LRScheduler`.
 
     >>> schedule = CosineScheduler(max_update=4, base_lr=1.0)

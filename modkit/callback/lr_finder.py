@@ -29,8 +29,6 @@ class LRFinder(Callback):
     the module the parameters, optimizer states and rate that it had before.
 
     Args:
-        lowest: the first rate.
-        highest: the last one.
         path: of a picture of the curve, or ``None``.
         diverges_at: ends when the smoothed loss is so many times the least one.
 

@@ -26,7 +26,6 @@ class Process:
     """A process, and a thread that copies its output line by line.
 
     Args:
-        command: program and arguments.
         prefix: text before each line of output. Without one stderr is this process's.
         remote: its work is on another machine, and ends when its stdin is closed.
 

@@ -127,7 +127,6 @@ class BaseModule:
         """Prepare for the next batch; only a bucketing module does something.
 
         Args:
-            data_batch: the batch.
             sparse_row_id_fn: ``sparse_row_id_fn(batch)`` returns the numbers of the rows that the
                 batch reads, by name of the row-sparse parameter. The names are checked.
 
@@ -743,7 +742,6 @@ class BaseModule:
         """Set parameters and auxiliary states.
 
         Args:
-            arg_params, aux_params: values by name.
             allow_missing: those that are not given keep their value, in a Module or
                 BucketingModule; in others ``init_params`` decides.
             force_init: also if initialised already.

@@ -89,7 +89,6 @@ class DataParallelExecutorGroup(GroupInspection):
         workload: share of the batch of each context; ``None`` for equal ones.
         data_shapes, label_shapes: of the inputs that the graph has: DataDesc, or (name, shape).
         shared_group: a group whose parameters are used.
-        fixed_param_names: parameters without gradients.
         state_names: inputs that keep their value from batch to batch.
         group2ctxs: contexts of ``ctx_group`` attributes; see `groups_of`.
         compute_dtype: a 16-bit type to compute products in.

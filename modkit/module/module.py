@@ -708,8 +708,6 @@ class Module(BaseModule):
         the same program.
 
         Args:
-            eval_metric: the metric.
-            labels: the batch's labels.
             pre_sliced: they are a list for each device.
         """
         if not (self.binded and self.params_initialized):

@@ -47,7 +47,6 @@ def boolean_mask(
     The call waits for the mask, which has no gradient.
 
     Args:
-        data: the rows.
         index: the mask, of any type.
         axis: 0.
         name: ignored: eager calls have no names.

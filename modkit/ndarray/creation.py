@@ -203,7 +203,6 @@ def eye(
     """A matrix with ones on a diagonal.
 
     Args:
-        N: number of rows.
         M: number of columns; 0: as many.
         k: the diagonal's distance from the main one, to the upper right.
         ctx: device; default the current one.
@@ -288,7 +287,6 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
     """An array of the same values and type.
 
     Args:
-        ndarray: the values.
         zero_copy: require contiguous memory and make ``ndarray`` read-only, as MXNet does, which
             shares the memory then.
 

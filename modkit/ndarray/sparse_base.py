@@ -48,7 +48,6 @@ class BaseSparseNDArray(NDArray):
     operator without a sparse form computes with ``tostype("default")``.
 
     Args:
-        values: the stored elements.
         places: index arrays: ``(indptr, indices)`` of CSR, ``(indices,)`` of row-sparse arrays.
         ctx: the device of dense arrays made of this one.
     """

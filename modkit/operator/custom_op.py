@@ -29,9 +29,7 @@ class CustomOp:
         """Compute the outputs.
 
         Args:
-            is_train: training mode.
             req: the request of `assign` for each output.
-            in_data: the arguments.
             out_data: the outputs, written with `assign`.
             aux: the auxiliary states; writes are kept, in prediction too.
         """
@@ -51,8 +49,6 @@ class CustomOp:
         Args:
             req: the request of `assign` for each gradient; ``"null"`` where none is wanted.
             out_grad: gradients of the outputs.
-            in_data: the arguments.
-            out_data: the outputs.
             in_grad: gradients of the arguments, written with `assign`.
             aux: the auxiliary states; writes are kept.
         """
@@ -158,8 +154,6 @@ class CustomOpProp:
 
         Args:
             ograd_stype: of the gradients of the outputs: dense, unless another is returned.
-            in_stype: of the arguments.
-            out_stype: of the outputs.
             igrad_stype: of the gradients of the arguments; ``"undefined"`` where not decided yet.
             aux_stype: of the auxiliary states.
 

@@ -28,7 +28,6 @@ def rank(
 
     Args:
         scores: of samples for classes.
-        k: how many.
         labels: names of the classes, in their order.
         where: name of the scores, for errors.
 

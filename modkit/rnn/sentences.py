@@ -32,7 +32,6 @@ def encode_sentences(
         vocab: integer of each word; ``None`` to build a vocabulary from the sentences.
         invalid_label: a reserved integer that no word is assigned.
         invalid_key: key of ``invalid_label`` in the vocabulary.
-        start_label: the first integer.
         unknown_token: key of words that a given vocabulary lacks; added with ``start_label`` if
             missing.
 
@@ -76,7 +75,6 @@ class BucketSentenceIter(DataIter):
         sentences: lists of integers, as from `encode_sentences`.
         buckets: lengths; default: all lengths with at least ``batch_size`` sentences. A sentence
             is assigned to the smallest bucket that fits; longer ones are discarded.
-        invalid_label: padding value.
         data_name, label_name: names of the data and of the label.
         layout: ``"NT"``, or ``"TN"`` for time first.
 

@@ -159,7 +159,6 @@ def split_v2(
     Args:
         indices_or_sections: the number of parts, or a tuple of indices. The first parts are longer
             by 1 where the size is not a multiple of their number.
-        axis: along which axis.
         **kwargs: ``name`` and ``attr``.
     """
     cut = split_v2_attrs(None, indices_or_sections, axis, squeeze_axis, **kwargs)

@@ -119,7 +119,6 @@ def loads(text: str, *, where: str = "JSON text") -> list[Entry]:
     they are: the graph can be listed and saved, and says what is missing when it is run.
 
     Args:
-        text: the JSON.
         where: the file, for the message.
 
     Raises:

@@ -290,7 +290,6 @@ def run_loop(
     then run one by one.
 
     Args:
-        loop: the segments.
         env: results of the nodes before the loop, by index.
         numbers: the random stream of each node: an array, a row for each segment.
     """

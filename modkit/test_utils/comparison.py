@@ -68,8 +68,6 @@ def almost_equal(
     """Whether ``|a - b| <= atol + rtol |b|`` everywhere.
 
     Args:
-        a: the actual values.
-        b: the desired values.
         rtol: relative tolerance; default 1e-5 for each element type.
         atol: absolute tolerance; default 1e-20 for each element type.
         use_broadcast: accept different shapes that broadcast.

@@ -147,7 +147,6 @@ def check_speed(
 
     Args:
         location: values of the arguments; default: random, with the shapes in ``kwargs``.
-        N: number of passes.
         grad_req: as in ``simple_bind``; default ``"write"``.
         typ: ``"whole"`` for forward and backward, ``"forward"``.
         **kwargs: shapes by name.

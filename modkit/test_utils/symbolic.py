@@ -98,7 +98,6 @@ def numeric_grad(
 
     Args:
         aux_states: values of the auxiliary states, restored before each pass.
-        eps: the step.
         dtype: element type of the arguments.
     """
     values = {

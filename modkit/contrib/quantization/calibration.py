@@ -49,7 +49,6 @@ def combine_histogram(
 
     Args:
         old_hist: counts, edges, smallest and largest number, and the end of the bins.
-        arr: more numbers.
         new_min: the smallest of them.
         new_max: the largest of them.
         new_th: the larger magnitude of both.

@@ -122,7 +122,6 @@ def within(call: Call, length: Value, axis: int, sizes: Sequence[int | None]) ->
 
     Args:
         call: the node that is written.
-        length: the lengths.
         axis: not negative.
         sizes: a shape for the lengths, which broadcasts to that of the input.
     """

@@ -49,9 +49,6 @@ def _from_graphs(name: str, least: int, count: Callable[[int], int]) -> Callable
 def dgl_adjacency(data: Any) -> Any:
     """The adjacency matrix: 1 in float32 for each edge.
 
-    Args:
-        data: a graph.
-
     Shapes:
         data: (N, N) csr, of int64. returns: (N, N) csr.
 

@@ -65,7 +65,6 @@ def unravel_index(data: jax.Array, *, shape: Shape = ()) -> jax.Array:
     """Coordinates from flat indices.
 
     Args:
-        data: flat indices.
         shape: sizes of the array they point into; the first may be -1.
 
     Shapes:

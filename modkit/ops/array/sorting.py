@@ -133,7 +133,6 @@ def topk(
 
     Args:
         axis: where to look; ``None`` is the flat array.
-        k: how many.
         ret_typ: the values, their ``indices``, ``both``, or a ``mask`` of the shape of ``data``
             with ones where they stand.
         is_ascend: the smallest ones, smallest first.

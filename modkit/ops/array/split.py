@@ -98,7 +98,6 @@ def split_v2_attrs(
     Args:
         shape: that of an array, which must have equal parts; ``None`` for a symbol.
         indices_or_sections: the number of parts, or where to cut.
-        axis: along which axis.
         squeeze_axis: leave that axis out of the parts.
         **kwargs: what else the call has, such as ``name``.
 

@@ -182,9 +182,7 @@ def deformable_convolution(
     A tap reads by bilinear interpolation; 0 outside the image, without interpolation at its border.
 
     Args:
-        data: images.
         offset: shift down and across of each tap of each group, at each output position.
-        weight: the kernels.
         bias: one value for each output channel; absent with ``no_bias``.
         kernel: (height, width).
         stride, dilate, pad, num_filter, num_group, no_bias: see `Convolution`.

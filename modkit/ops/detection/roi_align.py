@@ -71,7 +71,6 @@ def roi_align(
     Regions have no gradient.
 
     Args:
-        data: images.
         rois: regions: number of the image, left, top, right, bottom. A number that no image has
             gives zeros.
         pooled_size: (height, width), how many bins a region has.

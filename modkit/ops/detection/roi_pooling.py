@@ -53,7 +53,6 @@ def roi_pooling(
     """The largest value in each bin of regions of images. Regions have no gradient.
 
     Args:
-        data: images.
         rois: regions: number of the image, then left, top, right and bottom, all inclusive.
         pooled_size: (height, width), how many bins a region has.
         spatial_scale: what coordinates are multiplied by (and rounded) to become pixels.

@@ -132,7 +132,6 @@ def random_color_jitter(
     """Change brightness, contrast, saturation and hue of an image, in random order.
 
     Args:
-        data: an image.
         brightness: the factor is drawn from ``1 - brightness`` to ``1 + brightness``; 0 or less
             leaves it out.
         contrast, saturation: likewise.

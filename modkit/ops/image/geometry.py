@@ -23,7 +23,6 @@ def check_image(
     """Raise unless the data is an image, (H, W, C) with 1 or 3 channels.
 
     Args:
-        data: what came.
         batch: images (N, H, W, C) will do too.
         any_channels: so will any number of channels.
 

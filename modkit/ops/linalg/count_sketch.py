@@ -36,7 +36,6 @@ def count_sketch(
     """The count sketch ``y_j = Σ_{i: h_i = j} s_i x_i`` (Charikar, Chen and Farach-Colton, 2002).
 
     Args:
-        data: features.
         h: the output feature of each feature, in [0, out_dim).
         s: its sign, 1 or -1. Neither ``h`` nor ``s`` has a gradient.
         processing_batch_size: no effect.

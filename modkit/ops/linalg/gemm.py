@@ -103,7 +103,6 @@ def gemm2(
     Args:
         transpose_a: transpose the left ones first.
         transpose_b: transpose the right ones first.
-        alpha: a factor.
         axis: the axis of the rows; that of the columns is the last.
 
     Shapes:

@@ -53,7 +53,6 @@ def trmm(
         A: the triangular matrices; the other triangle is not read.
         rightside: ``A`` is the right factor.
         lower: ``A`` is lower triangular, else upper.
-        alpha: a factor.
 
     Shapes:
         A: (..., N, N).

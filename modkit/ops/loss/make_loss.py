@@ -32,7 +32,6 @@ def make_loss_output(
     """Give the data; backward ``grad_scale`` for every element, whatever the head gradient.
 
     Args:
-        data: a loss.
         grad_scale: the gradient.
         valid_thresh: with ``normalization="valid"``, an element above it counts.
         normalization: what the gradient is divided by: ``"null"`` nothing, ``"batch"`` the product

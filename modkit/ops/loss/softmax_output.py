@@ -141,7 +141,6 @@ def softmax_output(
     The head gradient is ignored, unless ``out_grad=True``. The label gets no gradient.
 
     Args:
-        data: scores.
         label: class numbers, or with the shape of ``data`` a probability for each class.
         grad_scale: factor of the gradient.
         ignore_label: the class number that means no label.

@@ -46,7 +46,6 @@ def svm_output(
     The head gradient is ignored and the label gets no gradient.
 
     Args:
-        data: scores.
         label: class numbers.
         margin: distance that a score must keep from 0 on its side.
         regularization_coefficient: factor of the gradient.

@@ -30,7 +30,6 @@ def adaptive_avg_pooling(data: jax.Array, *, output_size: Shape = ()) -> jax.Arr
     ``ceil((i + 1) H / n) - 1``; columns likewise.
 
     Args:
-        data: images.
         output_size: (height, width), or one number for both, default 1.
 
     Shapes:

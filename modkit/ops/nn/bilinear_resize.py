@@ -81,7 +81,6 @@ def bilinear_resize(
     """Resize images by interpolating between rows and columns.
 
     Args:
-        data: images.
         like: an array of the wanted height and width, in mode ``like``.
         height: rows wanted, in mode ``size`` without scales.
         width: columns wanted, in mode ``size`` without scales.

@@ -213,13 +213,11 @@ def convolution(
     Each spatial size becomes ``floor((size + 2 pad - dilate (kernel - 1) - 1) / stride) + 1``.
 
     Args:
-        weight: the kernels.
         bias: one value for each output channel; absent with ``no_bias``.
         kernel: sizes: (w,), (h, w) or (d, h, w).
         stride: steps, default 1 each.
         dilate: distances of the kernel taps, default 1 each.
         pad: zeros on both sides, default 0 each.
-        num_filter: output channels.
         num_group: groups of channels that do not see each other.
         workspace, cudnn_tune, cudnn_off: no effect.
         layout: axes of the data, default channels first (NCW, NCHW, NCDHW).

@@ -66,7 +66,6 @@ def dropout(
 
     Args:
         p: the fraction to zero.
-        mode: when to drop.
         axes: axes along which one decision holds for all elements.
         cudnn_off: no effect.
 

@@ -62,8 +62,6 @@ def embedding(
 
     Args:
         data: row numbers; fractions are cut off, and an outside one is taken for the nearest.
-        weight: the rows.
-        input_dim: how many rows.
         output_dim: how long a row is.
         dtype: the type of a weight without a known type.
         sparse_grad: the gradient of the weight is row-sparse: it holds the rows that are looked up,

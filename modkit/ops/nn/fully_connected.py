@@ -41,7 +41,6 @@ def fully_connected(
     Args:
         weight: one row for each output.
         bias: one value for each output; absent with ``no_bias``.
-        num_hidden: how many outputs.
         flatten: take all axes but the first as one; otherwise map the last axis only.
 
     Shapes:

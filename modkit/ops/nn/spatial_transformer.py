@@ -53,7 +53,6 @@ def grid_generator(
     Args:
         data: for ``affine`` the matrix of each sample, row by row; for ``warp`` how many pixels
             each pixel moves.
-        transform_type: which.
         target_shape: (height, width) of the grid, for ``affine``.
 
     Shapes:
@@ -116,7 +115,6 @@ def bilinear_sampler(
     """Sample images at the positions of a grid, with bilinear interpolation.
 
     Args:
-        data: images.
         grid: positions, see `GridGenerator`; outside of [-1, 1] there are zeros.
         cudnn_off: no effect.
 
@@ -146,7 +144,6 @@ def spatial_transformer(
     """Sample each image on a regular grid that its affine matrix moves.
 
     Args:
-        data: images.
         loc: the matrix of each image, row by row.
         target_shape: (height, width) of the result.
         transform_type: ``affine``.

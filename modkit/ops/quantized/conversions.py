@@ -77,7 +77,6 @@ def quantize(
     """The levels nearest to numbers, for a range given by arrays. No gradient.
 
     Args:
-        data: numbers.
         min_range, max_range: ends of the range.
         out_type: uint8 is for numbers of 0 and more; smaller ones become 0.
 
@@ -111,7 +110,6 @@ def quantize_v2(
     """The levels nearest to numbers, for a calibrated range or the one that they have. No gradient.
 
     Args:
-        data: numbers.
         out_type: uint8 is for numbers of 0 and more; smaller ones become 0. ``"auto"`` is uint8
             where the calibrated range has no negative numbers, else int8.
         min_calib_range: the range's lower end; default the smallest number.

@@ -221,7 +221,6 @@ def quantized_embedding(
     """Rows of a table of levels, with the table's range. Indices are clipped to the table.
 
     Args:
-        data: indices of rows.
         weight: levels, int8.
         min_weight, max_weight: ends of the table's range.
         input_dim: rows of the table.

@@ -205,7 +205,6 @@ def quantized_fully_connected(
     Args:
         data, weight, bias, min_data, max_data, min_weight, max_weight, min_bias, max_bias: see
             `quantized_conv`.
-        num_hidden: outputs.
         flatten: rows of the data are all its axes but the first; else its last axis.
 
     Shapes:
