@@ -153,8 +153,10 @@ def convert_symbol(
         "target_dtype_ops": target_dtype_ops, "fp32_ops": fp32_ops,
         "excluded_sym_names": excluded_sym_names, "data_names": data_names,
     }  # fmt: skip
-    for name, given in lists.items():
-        _check_names(name, given)
+    for what, given in lists.items():
+        names = isinstance(given, list | tuple) and all(isinstance(n, str) for n in given)
+        if given is not None and not names:
+            raise ParameterError(f"convert_symbol: {what}: got {given!r}, expected a list of names")
     conditions = conditional_fp32_ops if conditional_fp32_ops is not None else _CONDITIONS
     kinds = _Kinds(
         _canonical("target_dtype_ops", target_dtype_ops, _LP16),
@@ -339,12 +341,6 @@ def _code(dtype: str) -> str:
 def _check_target(dtype: str) -> None:
     if dtype not in _TARGETS:
         raise DTypeError(f"amp: target_dtype: got {dtype!r}, expected {' or '.join(_TARGETS)}")
-
-
-def _check_names(what: str, given: Any) -> None:
-    names = isinstance(given, list | tuple) and all(isinstance(n, str) for n in given)
-    if given is not None and not names:
-        raise ParameterError(f"convert_symbol: {what}: got {given!r}, expected a list of names")
 
 
 def _canonical(what: str, given: Sequence[str] | None, default: Sequence[str]) -> frozenset[str]:

@@ -215,7 +215,8 @@ class BaseModule:
         for nbatch, batch in enumerate(_first(data, num_batch)):
             self.prepare(batch, sparse_row_id_fn=sparse_row_id_fn)
             self.forward(batch, is_train=False)
-            yield self._unpadded(batch), nbatch, batch
+            outputs, pad = self.get_outputs(), batch.pad or 0
+            yield [out[0 : out.shape[0] - pad] for out in outputs], nbatch, batch
 
     @check_keywords
     def predict(
@@ -630,10 +631,6 @@ class BaseModule:
             self.update_metric(eval_metric, [b.label for b in batch], pre_sliced=True)
         else:
             self.update_metric(eval_metric, batch.label)
-
-    def _unpadded(self, batch: DataBatch) -> list[NDArray]:
-        pad = batch.pad or 0
-        return [out[0 : out.shape[0] - pad] for out in self.get_outputs()]
 
     # ── Binding ─────────────────────────────────────────────────────────────────────────────
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import pickle
 import struct
@@ -177,10 +178,6 @@ def _new_array(handle: None = None, kind: type[NDArray] = NDArray) -> NDArray:
     return kind.__new__(kind)
 
 
-def _new_rows(handle: None = None) -> NDArray:
-    return _new_array(handle, RowSparseNDArray)
-
-
 def _fill_array(array: Any, state: Any) -> None:
     handle = state.get("handle") if isinstance(state, dict) else state
     if not isinstance(handle, bytes):
@@ -234,7 +231,9 @@ _BYTES, _NUMBER, _NAME = Kind(_bytes), Kind(_number), Kind(_refuse)
 _KINDS = {
     ("mxnet.ndarray.ndarray", "NDArray"): _ARRAY,
     ("mxnet.ndarray", "NDArray"): _ARRAY,
-    ("mxnet.ndarray.sparse", "RowSparseNDArray"): Kind(_new_rows, _fill_array, needs_state=True),
+    ("mxnet.ndarray.sparse", "RowSparseNDArray"): Kind(
+        functools.partial(_new_array, kind=RowSparseNDArray), _fill_array, needs_state=True
+    ),
     ("builtins", "bytearray"): _BYTES,
     ("__builtin__", "bytearray"): _BYTES,
     ("_codecs", "encode"): _BYTES,

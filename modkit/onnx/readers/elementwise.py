@@ -37,10 +37,6 @@ def _unary(function: Callable[..., Symbol]) -> Reader:
     return lambda node: function(node.symbol())
 
 
-def _of_first(function: Callable[[OnnxNode, Symbol], Symbol]) -> Reader:
-    return lambda node: function(node, node.symbol())
-
-
 def _pair(op_type: str) -> Reader:
     def read(node: OnnxNode) -> Symbol:
         for index in (1, 0):
@@ -203,5 +199,6 @@ _OF_FIRST: dict[str, Callable[[OnnxNode, Symbol], Symbol]] = {
 }
 """Functions of the node and its first input."""
 
-READERS.update({name: _of_first(function) for name, function in _OF_FIRST.items()})
+for _name, _function in _OF_FIRST.items():
+    READERS[_name] = lambda node, function=_function: function(node, node.symbol())
 READERS["Mean"] = lambda node: reduce(sym.broadcast_add, node.symbols()) / len(node.inputs)

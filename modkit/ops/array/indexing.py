@@ -55,14 +55,10 @@ def _check_indices(arrays: Sequence[Any], attrs: Attrs) -> None:
         raise IndexError(f"indices: got {outside.flat[0]}, expected 0 .. {size - 1}")
 
 
-def _take_storage(stypes: Sequence[str], attrs: Attrs) -> str:
-    return if_csr(stypes, attrs) if attrs["axis"] == 0 else DENSE
-
-
 @op(
     "take",
     precision="float32",
-    storage=Storage(_take_storage),
+    storage=Storage(lambda kinds, attrs: DENSE if attrs["axis"] else if_csr(kinds, attrs)),
     partial=_take_partial,
     dtypes=first_decides,
     check_values=_check_indices,

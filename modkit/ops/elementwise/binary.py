@@ -59,10 +59,6 @@ def _broadcast_partial(
     return [lhs, rhs], [merge(name, made, outs[0])]
 
 
-def _if_rows(stypes: Sequence[str], _attrs: Attrs) -> str:
-    return ROWS if stypes[0] == ROWS else DENSE
-
-
 for _pair in PAIRS.values():
     _stems = list(dict.fromkeys((_pair.stem, _pair.number or _pair.stem)))
     _names = dict.fromkeys([_pair.alike, *(f"_{n}" for n in _stems), f"_{_stems[-1].title()}"])
@@ -90,7 +86,7 @@ binary(
 binary(
     "_scatter_elemwise_div", _checked("_scatter_elemwise_div", divide, check_shapes),
     "``lhs / rhs``; the name is from sparse arrays", precision="float32",
-    storage=Storage(_if_rows, "pairs"),
+    storage=Storage(lambda kinds, _: ROWS if kinds[0] == ROWS else DENSE, "pairs"),
 )  # fmt: skip
 
 

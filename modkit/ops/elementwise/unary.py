@@ -91,10 +91,6 @@ def _softsign_jvp(primals: Any, tangents: Any) -> Any:
     return softsign(x), dx / jnp.square(1 + jnp.abs(x))
 
 
-def _logical_not(data: Any) -> Any:
-    return (data == 0).astype(data.dtype)
-
-
 def magnitude(data: Any) -> Any:
     """The magnitude. Its derivative at 0 is 0, where that of ``jnp.abs`` is 1; at NaN, too."""
     return data * sign(data)
@@ -166,7 +162,10 @@ _PIECEWISE_CONSTANT: list[_Row] = [
     ("floor", _rounding(jnp.floor), "the next whole number down", "float32", KEPT_ZEROS),
     ("trunc", _rounding(jnp.trunc), "the next whole number towards zero", "float32", KEPT_ZEROS),
     ("fix", _rounding(jnp.trunc), "the next whole number towards zero", "float32", KEPT_ZEROS),
-    ("logical_not", _logical_not, "1 where ``data`` is 0, else 0", "float32", PLAIN),
+    (
+        "logical_not", lambda data: (data == 0).astype(data.dtype), "1 where ``data`` is 0, else 0",
+        "float32", PLAIN,
+    ),
 ]  # fmt: skip
 """Computed in the type of ``data``; their derivative is 0, so they need no cotangent."""
 
@@ -234,11 +233,12 @@ def smooth_l1(data: Any, *, scalar: Traced = 1.0) -> Any:
     return in_float(compute)(data)
 
 
-def _without_constant(stypes: Sequence[str], attrs: Attrs) -> str:
-    return DENSE if attrs["c"] else if_csr(stypes, attrs)
-
-
-@op("_contrib_quadratic", precision="float32", same_shape=True, storage=Storage(_without_constant))
+@op(
+    "_contrib_quadratic",
+    precision="float32",
+    same_shape=True,
+    storage=Storage(lambda kinds, attrs: DENSE if attrs["c"] else if_csr(kinds, attrs)),
+)
 def quadratic(data: Any, *, a: float = 0.0, b: float = 0.0, c: float = 0.0) -> Any:
     """``a * data² + b * data + c``."""
     refuse_bool("_contrib_quadratic", data)
