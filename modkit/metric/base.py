@@ -25,7 +25,7 @@ totals_lock = fork.lock()
 
 
 class EvalMetric(ChecksArguments):
-    """A running mean over batches; the base class of metrics.
+    """A running mean over batches; the base class of metrics, which take the arguments below too.
 
     A custom subclass overrides `update` and adds to ``sum_metric`` and ``num_inst``; with
     ``has_global_stats=True`` also to ``global_sum_metric`` and ``global_num_inst``.

@@ -27,7 +27,6 @@ class Accuracy(TracedMetric):
 
     Args:
         axis: the axis of the classes.
-        name, output_names, label_names: see `EvalMetric`.
 
     >>> metric = mx.metric.Accuracy()
     >>> metric.update([mx.nd.array([1, 0])], [mx.nd.array([[0.3, 0.7], [0.4, 0.6]])])
@@ -60,7 +59,6 @@ class TopKAccuracy(TracedMetric):
 
     Args:
         top_k: number of classes, more than 1. The name becomes ``name_<top_k>``.
-        name, output_names, label_names: see `EvalMetric`.
 
     >>> metric = mx.metric.TopKAccuracy(top_k=2)
     >>> metric.update([mx.nd.array([2, 0])], [mx.nd.array([[0.2, 0.5, 0.3], [0.1, 0.6, 0.3]])])
@@ -123,7 +121,6 @@ class F1(_Binary):
     (N, 1) are N labels; MXNet compares each of them with all N outputs.
 
     Args:
-        name, output_names, label_names: see `EvalMetric`.
         average: ``"macro"``, the mean of the scores of the updates, or ``"micro"``, the score
             of all samples together.
 
@@ -188,7 +185,6 @@ class PCC(PooledMetric):
     of a row once.
 
     Args:
-        name, output_names, label_names: see `EvalMetric`.
         has_global_stats: `get_global` has separate totals.
 
     >>> metric = mx.metric.PCC()

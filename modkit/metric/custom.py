@@ -30,7 +30,6 @@ class CustomMetric(EvalMetric):
         feval: returns the value of the batch, or ``(sum, number of instances)``.
         name: shown in logs; default: the name of the function.
         allow_extra_outputs: allow more outputs than labels; surplus outputs are ignored.
-        output_names, label_names: see `EvalMetric`.
 
     >>> import numpy as np
     >>> def largest_error(label, pred):

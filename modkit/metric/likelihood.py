@@ -20,7 +20,6 @@ class Perplexity(TracedMetric):
     Args:
         ignore_label: a label that is excluded from the mean, or ``None``.
         axis: the axis of the classes.
-        name, output_names, label_names: see `EvalMetric`.
 
     >>> metric = mx.metric.Perplexity(ignore_label=None)
     >>> metric.update([mx.nd.array([1, 0])], [mx.nd.array([[0.5, 0.5], [0.5, 0.5]])])
@@ -60,7 +59,6 @@ class CrossEntropy(TracedMetric):
 
     Args:
         eps: added to the probability, so that the logarithm is finite.
-        name, output_names, label_names: see `EvalMetric`.
 
     >>> metric = mx.metric.CrossEntropy()
     >>> metric.update([mx.nd.array([1, 0])], [mx.nd.array([[0.5, 0.5], [0.5, 0.5]])])

@@ -21,9 +21,6 @@ class MAE(TracedMetric):
     Shapes:
         labels and outputs: broadcast against each other; (N,) is treated as (N, 1).
 
-    Args:
-        name, output_names, label_names: see `EvalMetric`.
-
     >>> metric = mx.metric.MAE()
     >>> metric.update([mx.nd.array([1.0, 3.0])], [mx.nd.array([1.5, 2.0])])
     >>> metric.get()
@@ -36,7 +33,7 @@ class MAE(TracedMetric):
 
 @register
 class MSE(TracedMetric):
-    """Mean squared error. Shapes and arguments: see `MAE`.
+    """Mean squared error. Shapes: see `MAE`.
 
     >>> metric = mx.metric.MSE()
     >>> metric.update([mx.nd.array([1.0, 3.0])], [mx.nd.array([1.5, 2.0])])
@@ -50,7 +47,7 @@ class MSE(TracedMetric):
 
 @register
 class RMSE(TracedMetric):
-    """Root mean squared error of each batch, averaged. Shapes and arguments: see `MAE`.
+    """Root mean squared error of each batch, averaged. Shapes: see `MAE`.
 
     >>> metric = mx.metric.RMSE()
     >>> metric.update([mx.nd.array([1.0, 3.0])], [mx.nd.array([2.0, 2.0])])
@@ -113,7 +110,6 @@ class PearsonCorrelation(PooledMetric):
     Differs: `get_global` and `reset_local` also work with ``average="micro"``.
 
     Args:
-        name, output_names, label_names: see `EvalMetric`.
         average: ``"macro"``, the mean over updates, or ``"micro"``, over all samples.
 
     >>> metric = mx.metric.PearsonCorrelation()
@@ -150,9 +146,6 @@ class PearsonCorrelation(PooledMetric):
 @register
 class Loss(TracedMetric):
     """Mean of the outputs, which are losses; labels are ignored.
-
-    Args:
-        name, output_names, label_names: see `EvalMetric`.
 
     >>> metric = mx.metric.Loss()
     >>> metric.update([mx.nd.array([0.0, 0.0])], [mx.nd.array([1.5, 2.5])])

@@ -43,7 +43,6 @@ class BucketingModule(BaseModule):
     Args:
         sym_gen: ``sym_gen(bucket_key) -> (symbol, data_names, label_names)``.
         default_bucket_key: the bucket that is bound first; it should have all parameters.
-        logger: where ``fit`` writes.
         context, work_load_list, fixed_param_names, state_names, group2ctxs, compression_params,
             compute_dtype: see `Module`.
 

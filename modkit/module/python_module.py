@@ -25,7 +25,6 @@ class PythonModule(BaseModule):
 
     Args:
         label_names: names of the labels, or ``None``.
-        logger: where ``fit`` writes.
     """
 
     def __init__(
@@ -139,7 +138,6 @@ class PythonLossModule(PythonModule):
     Args:
         name: the stem of the output's name.
         data_names, label_names: one name.
-        logger: where ``fit`` writes.
         grad_func: ``grad_func(scores, labels) -> gradient`` of NDArrays; or override
             ``_backward_impl``.
     """

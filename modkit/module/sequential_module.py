@@ -18,9 +18,6 @@ from modkit.monitor import Monitor
 class SequentialModule(BaseModule):
     """A chain of modules: the outputs of one are the data of the next.
 
-    Args:
-        logger: where ``fit`` writes.
-
     >>> first = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc1")
     >>> last = mx.sym.SoftmaxOutput(mx.sym.Variable("fc1_output"), name="softmax")
     >>> module = mx.mod.SequentialModule()

@@ -19,7 +19,6 @@ class AdaGrad(RuleOptimizer):
 
     Args:
         eps: ``ε``.
-        kwargs: see `Optimizer`.
 
     >>> update = mx.optimizer.get_updater(mx.optimizer.AdaGrad(learning_rate=0.1))
     >>> weight = mx.nd.ones((2,))
@@ -58,7 +57,6 @@ class AdaDelta(RuleOptimizer):
     Args:
         rho: decay of both running means.
         epsilon: ``ε``.
-        kwargs: see `Optimizer`.
 
     >>> update = mx.optimizer.get_updater(mx.optimizer.AdaDelta())
     >>> weight = mx.nd.ones((2,))
@@ -90,7 +88,6 @@ class RMSProp(RuleOptimizer):
         epsilon: ``ε``.
         centered: use Graves's version.
         clip_weights: updated weights are clipped to ``[-clip_weights, clip_weights]``.
-        kwargs: see `Optimizer`.
 
     >>> update = mx.optimizer.get_updater(mx.optimizer.RMSProp(learning_rate=0.1))
     >>> weight = mx.nd.ones((2,))
@@ -131,7 +128,6 @@ class Ftrl(RuleOptimizer):
         lamda1: ``λ₁``, the L1 penalty.
         learning_rate: the rate; without effect beside an ``lr_scheduler``, which keeps its own.
         beta: ``β``.
-        kwargs: see `Optimizer`.
 
     >>> update = mx.optimizer.get_updater(mx.optimizer.Ftrl(learning_rate=0.1))
     >>> weight = mx.nd.ones((2,))

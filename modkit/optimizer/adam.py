@@ -25,7 +25,6 @@ class Adam(RuleOptimizer):
         beta2: decay of the second moment ``v``.
         epsilon: ``ε``.
         lazy_update: a row-sparse gradient updates its rows and their moments, and no others.
-        kwargs: see `Optimizer`.
 
     >>> update = mx.optimizer.get_updater(mx.optimizer.Adam(learning_rate=0.1))
     >>> weight = mx.nd.ones((2,))
@@ -60,7 +59,6 @@ class Adamax(RuleOptimizer):
     Args:
         beta1: decay of the mean ``m``.
         beta2: decay of ``u``.
-        kwargs: see `Optimizer`.
 
     >>> update = mx.optimizer.get_updater(mx.optimizer.Adamax(learning_rate=0.1))
     >>> weight = mx.nd.ones((2,))
@@ -98,7 +96,6 @@ class Nadam(RuleOptimizer):
         beta2: decay of the second moment.
         epsilon: added to the divisor.
         schedule_decay: ``decay``.
-        kwargs: see `Optimizer`.
 
     >>> update = mx.optimizer.get_updater(mx.optimizer.Nadam(learning_rate=0.1))
     >>> weight = mx.nd.ones((2,))
@@ -148,7 +145,6 @@ class FTML(RuleOptimizer):
         beta1: decay of ``z``.
         beta2: decay of the second moment ``v``.
         epsilon: ``ε``.
-        kwargs: see `Optimizer`.
 
     >>> update = mx.optimizer.get_updater(mx.optimizer.FTML(learning_rate=0.1))
     >>> weight = mx.nd.ones((2,))

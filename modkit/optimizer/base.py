@@ -148,7 +148,7 @@ class UpdateCounts:
 
 
 class Optimizer:
-    """The base class of optimizers.
+    """The base class of optimizers, which take the arguments below as ``kwargs``.
 
     The learning rate of a parameter is ``lr``, or the scheduler's rate at the current update,
     times its multiplier; likewise the weight decay. Multipliers are looked up in ``param_dict``,

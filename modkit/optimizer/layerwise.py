@@ -57,7 +57,6 @@ class LAMB(RuleOptimizer):
         lower_bound: lower bound on ``|w|``.
         upper_bound: upper bound on ``|w|``.
         bias_correction: apply Adam's bias correction to the moments.
-        kwargs: see `Optimizer`.
 
     >>> update = mx.optimizer.get_updater(mx.optimizer.LAMB(learning_rate=0.1))
     >>> weight = mx.nd.ones((2,))
@@ -149,7 +148,6 @@ class LARS(RuleOptimizer):
         eta: ``η``.
         eps: ``ε``.
         momentum_correction: scale ``μ`` by the ratio of new to old rate when the rate changes.
-        kwargs: see `Optimizer`.
 
     Differs: MXNet applies the correction only to the parameters of the first update call after a
     change of the rate (the first four, or the first one); here it applies to all.

@@ -50,7 +50,6 @@ class LBSGD(RuleOptimizer):
         batch_scale: number of accumulated batches.
         updates_per_epoch: batches in an epoch.
         num_epochs: accepted for compatibility; MXNet does not use it either.
-        kwargs: see `Optimizer`.
 
     >>> update = mx.optimizer.get_updater(mx.optimizer.LBSGD(learning_rate=0.1))
     >>> weight = mx.nd.ones((2,))

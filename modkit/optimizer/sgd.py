@@ -33,7 +33,6 @@ class SGD(RuleOptimizer):
     Args:
         momentum: ``μ``.
         lazy_update: a row-sparse gradient updates its rows and their velocities, and no others.
-        kwargs: see `Optimizer`.
 
     >>> update = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.1))
     >>> weight = mx.nd.ones((2,))
@@ -89,7 +88,6 @@ class NAG(RuleOptimizer):
 
     Args:
         momentum: ``μ``.
-        kwargs: see `Optimizer`.
 
     >>> update = mx.optimizer.get_updater(mx.optimizer.NAG(learning_rate=0.1))
     >>> weight = mx.nd.ones((2,))
@@ -127,7 +125,6 @@ class Signum(RuleOptimizer):
     Args:
         momentum: decay of the mean; 0 for the sign of the gradient itself.
         wd_lh: decoupled weight decay: ``w ← (1 − lr·wd_lh)·w − ...``.
-        kwargs: see `Optimizer`.
 
     Differs: ``wd_lh`` also works without momentum; MXNet fails.
 
@@ -171,11 +168,7 @@ class SGLDRule(UpdateRule):
 
 @register
 class SGLD(RuleOptimizer):
-    """Stochastic gradient Langevin dynamics: ``w ← w − lr/2·(clip(rescale·g) + wd·w) + N(0, lr)``.
-
-    Args:
-        kwargs: see `Optimizer`.
-    """
+    """Langevin dynamics: ``w ← w − lr/2·(clip(rescale·g) + wd·w) + N(0, lr)``."""
 
     def _adjust(self, columns: dict[str, Any], indices: Sequence[Any]) -> None:
         if (lowest := np.min(columns["lr"], initial=0)) < 0:
@@ -222,7 +215,6 @@ class DCASGD(RuleOptimizer):
     Args:
         momentum: decay of the velocity.
         lamda: ``λ``.
-        kwargs: see `Optimizer`.
 
     Differs: momentum works for weights of any size; MXNet fails for more than one element.
 
@@ -263,11 +255,7 @@ class TestRule(UpdateRule):
 
 @register
 class Test(RuleOptimizer):
-    """A test optimizer, which adds the rescaled gradient to the weight.
-
-    Args:
-        kwargs: see `Optimizer`.
-    """
+    """A test optimizer, which adds the rescaled gradient to the weight."""
 
     __test__ = False
     _columns = TestRule.columns
