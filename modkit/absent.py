@@ -109,7 +109,6 @@ class AbsentName:
         self._text = f"{name} is not part of modkit: {instead}"
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:
-        """Raise NotSupportedError."""
         raise NotSupportedError(self._text)
 
 

@@ -34,7 +34,6 @@ class Callback(ChecksArguments):
     """False for callbacks that write files or show something: they run in worker 0 only."""
 
     def __repr__(self) -> str:
-        """The class with its parameters."""
         return call_text(self)
 
     def on_fit_begin(self, run: Run) -> None:

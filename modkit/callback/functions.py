@@ -244,7 +244,6 @@ class ProgressBar:
         self.total = total
 
     def __call__(self, param: BatchEnd) -> None:
-        """Show the bar."""
         done = min(param.nbatch + 1, self.total)
         filled = round(self.bar_len * done / self.total)
         bar = "=" * filled + "-" * (self.bar_len - filled)
@@ -260,7 +259,6 @@ class LogValidationMetricsCallback:
     """A callback for the end of an evaluation, which logs its metric."""
 
     def __call__(self, param: BatchEnd) -> None:
-        """Log the metric."""
         if param.eval_metric is not None:
             for name, value in param.eval_metric.get_name_value():
                 logging.info("Epoch[%d] Validation-%s=%f", param.epoch, name, value)

@@ -35,7 +35,6 @@ class LazyModule(ModuleType):
     """A stand-in for a module that may be missing; the import error comes at its first use."""
 
     def __getattr__(self, name: str) -> Any:
-        """Import the module and look the name up in it."""
         return getattr(importlib.import_module(self.__name__), name)
 
 

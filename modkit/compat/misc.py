@@ -20,7 +20,6 @@ class LearningRateScheduler:
         self.base_lr = 0.01
 
     def __call__(self, iteration: int) -> float:
-        """The learning rate of an update."""
         raise NotImplementedError(
             f"{type(self).__name__}: __call__(iteration) is missing: it returns the learning rate"
         )
@@ -50,7 +49,6 @@ class FactorScheduler(LearningRateScheduler):
         self.init = False
 
     def __call__(self, iteration: int) -> float:
-        """See `LearningRateScheduler.__call__`; a change is logged."""
         if not self.init:
             self.init, self.old_lr = True, self.base_lr
         rate = self.base_lr * self.factor ** (iteration // self.step)

@@ -25,7 +25,6 @@ class MadeOnce(Generic[P, T]):
         self.cache_clear = self._kept.cache_clear
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result for hashable arguments."""
         with self._turn:
             return self._kept(*args, **kwargs)
 

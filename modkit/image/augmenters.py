@@ -69,7 +69,6 @@ class SequentialAug(Augmenter):
         return [type(self).__name__.lower(), [each.dumps() for each in self.ts]]
 
     def __call__(self, src: NDArray) -> NDArray:
-        """The image after all of them."""
         for each in self.ts:
             src = each(src)
         return src
@@ -243,7 +242,6 @@ class RandomGrayAug(Augmenter):
         self.mat = array([[0.21] * 3, [0.72] * 3, [0.07] * 3])
 
     def __call__(self, src: NDArray) -> NDArray:
-        """The image, grey or as it was."""
         return dot(src, self.mat) if random.random() < self.p else src
 
 
@@ -255,7 +253,6 @@ class HorizontalFlipAug(Augmenter):
         self.p = p
 
     def __call__(self, src: NDArray) -> NDArray:
-        """The image, mirrored or as it was."""
         return flip(src, axis=1) if random.random() < self.p else src
 
 

@@ -50,7 +50,6 @@ class DetBorrowAug(DetAugmenter):
         return [type(self).__name__.lower(), self.augmenter.dumps()]
 
     def __call__(self, src: NDArray, label: np.ndarray) -> Pair:
-        """The changed image, and the boxes as they are."""
         return self.augmenter(src), label
 
 
@@ -74,7 +73,6 @@ class DetRandomSelectAug(DetAugmenter):
         return [type(self).__name__.lower(), [each.dumps() for each in self.aug_list]]
 
     def __call__(self, src: NDArray, label: np.ndarray) -> Pair:
-        """The changed image and boxes, or both as they are."""
         if random.random() < self.skip_prob:
             return src, label
         random.shuffle(self.aug_list)
@@ -89,7 +87,6 @@ class DetHorizontalFlipAug(DetAugmenter):
         self.p = p
 
     def __call__(self, src: NDArray, label: np.ndarray) -> Pair:
-        """Both mirrored, or both as they are."""
         if random.random() >= self.p:
             return src, label
         label = label.copy()
@@ -166,7 +163,6 @@ class DetRandomCropAug(DetAugmenter):
         self.enabled = _usable("DetRandomCropAug", aspect_ratio_range, area_range, 0)
 
     def __call__(self, src: NDArray, label: np.ndarray) -> Pair:
-        """The part with its boxes, or both as they are."""
         height, width = src.shape[:2]
         area = self.area_range[0], min(self.area_range[1], 1.0)
         for _ in range(self.max_attempts if self.enabled else 0):
@@ -226,7 +222,6 @@ class DetRandomPadAug(DetAugmenter):
         self.enabled = _usable("DetRandomPadAug", aspect_ratio_range, area_range, 1)
 
     def __call__(self, src: NDArray, label: np.ndarray) -> Pair:
-        """The canvas with its boxes, or both as they are."""
         height, width = src.shape[:2]
         for _ in range(self.max_attempts if self.enabled else 0):
             ranges = self.aspect_ratio_range, self.area_range

@@ -65,7 +65,6 @@ class Ahead:
         self._block: tuple[list[int], int, list[Array]] = ([], 0, [])  # of the first computed
 
     def __call__(self, key: Array) -> list[Array]:
-        """The values of one key."""
         words = key.tolist()
         number, words[1] = words[1], 0
         last, self._last = self._last, (words, number)

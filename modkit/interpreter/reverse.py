@@ -141,7 +141,6 @@ class Pullback:
         return cls(arrays, structure)
 
     def __call__(self, cotangents: Any) -> Any:
-        """The cotangents of the primals."""
         layout, _, avals = self._structure.starts
         found = self.sums(jax.tree.leaves(cotangents))
         return layout.unflatten(
@@ -402,7 +401,6 @@ class CustomJvp(jax.custom_jvp):
     """`jax.custom_jvp`, which is quicker to trace where the trace is for NumPy."""
 
     def __call__(self, *args: Any) -> Any:
-        """The results."""
         return _called(self, args, super().__call__)
 
 
@@ -410,7 +408,6 @@ class CustomVjp(jax.custom_vjp):
     """`jax.custom_vjp`, which is quicker to trace where the trace is for NumPy."""
 
     def __call__(self, *args: Any) -> Any:
-        """The results."""
         return _called(self, args, super().__call__)
 
 

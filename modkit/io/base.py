@@ -31,7 +31,6 @@ class DataDesc(namedtuple("DataDesc", ["name", "shape"])):
     def __new__(
         cls, name: str, shape: Sequence[int], dtype: Any = np.float32, layout: str | None = "NCHW"
     ) -> DataDesc:
-        """See the class."""
         self = super().__new__(cls, name, shape)
         self.dtype = dtype
         self.layout = layout
@@ -96,7 +95,6 @@ class DataBatch:
         self.provide_data, self.provide_label = provide_data, provide_label
 
     def __repr__(self) -> str:
-        """Shapes of data and labels."""
         return str(self)
 
     def __str__(self) -> str:

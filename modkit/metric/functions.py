@@ -21,7 +21,6 @@ class Pairwise:
     statistic: Statistic
 
     def __call__(self, labels: Sequence[Any], preds: Sequence[Any]) -> tuple[Any, ...]:
-        """The statistic of each pair."""
         if not self.statistic.needs_label:
             labels = [None] * len(preds)
         elif len(labels) != len(preds):
@@ -36,7 +35,6 @@ class Combined:
     parts: tuple[TracedFunction, ...]
 
     def __call__(self, labels: Sequence[Any], preds: Sequence[Any]) -> tuple[Any, ...]:
-        """The result of each function."""
         return tuple(part(labels, preds) for part in self.parts)
 
 
@@ -49,7 +47,6 @@ class Selected:
     part: TracedFunction
 
     def __call__(self, labels: Sequence[Any], preds: Sequence[Any]) -> Any:
-        """The result of the function."""
         labels = labels if self.label_at is None else [labels[i] for i in self.label_at]
         preds = preds if self.output_at is None else [preds[i] for i in self.output_at]
         return self.part(labels, preds)

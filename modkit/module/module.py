@@ -277,7 +277,6 @@ class Module(BaseModule):
         check_given_labels(train_data, wanted)
 
     def __repr__(self) -> str:
-        """The network, bound shapes, parameters, devices and optimizer."""
         return text_of(self)
 
     def _repr_html_(self) -> str:

@@ -111,7 +111,6 @@ class Call:
         self._named = dict(zip(node.op.input_names(node.params), inputs, strict=False))
 
     def __getattr__(self, name: str) -> Any:
-        """A parameter of the operator."""
         try:
             return self.params[name]
         except KeyError:

@@ -153,7 +153,6 @@ class OptaxOptimizer(Optimizer):
         return state
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OptaxOptimizer:
-        """A copy with the same transformation."""
         made = memo[id(self)] = type(self).__new__(type(self))
         made.__setstate__(copy.deepcopy(self.__getstate__(), memo))
         made._complete(self)

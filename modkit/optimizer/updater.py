@@ -41,7 +41,6 @@ class Updater:
         return self.optimizer.aggregate_num > 0
 
     def __call__(self, index: Any, grad: Any, weight: Any) -> None:
-        """Update a parameter, or each of a list of them."""
         many = isinstance(index, list | tuple)
         indices: Any = [py_str(i) for i in (index if many else [index])]
         grads, weights = (grad, weight) if many else ([grad], [weight])
