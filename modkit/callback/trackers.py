@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from modkit.callback.reporter import Reporter
+from modkit.callback.logs import Reporter
 from modkit.callback.run import Run
 from modkit.constructors import check_at_least
 from modkit.errors import NotSupportedError
