@@ -128,8 +128,8 @@ class LARSRule(NormSGDRule):
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
         weight_norm = jnp.sqrt(self._weight_squares(weight, hyper))
-        grad_norm = self._norm(grad * hyper["rescale_grad"])
-        scaled = (hyper["adapt"] > 0) & (weight_norm > 0) & (grad_norm > 0)
+        grad_norm = self._norm(grad) * hyper["rescale_grad"]
+        scaled = (hyper["adapt"] > 0) & (weight_norm > 0) & (grad_norm != 0)
         divisor = jnp.where(scaled, grad_norm + hyper["wd"] * weight_norm + self.eps, 1)
         ratio = jnp.where(scaled, self.eta * weight_norm / divisor, 1)
         momentum = self.momentum * hyper["correction"]

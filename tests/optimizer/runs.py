@@ -64,6 +64,7 @@ RUNS = [
     ("lars", _FULL, {"together": True}),
     ("lars", {**_FULL, "momentum": 0.9, "eta": 0.1, "eps": 0.01}, {"together": True}),
     ("lars", {"momentum": 0.9, "eta": 0.5, "momentum_correction": False}, {}),
+    ("lars", {"wd": 0.1, "eta": 0.1, "rescale_grad": -0.5}, {"together": True}),
     # rates and multipliers
     ("sgd", {"momentum": 0.9, "learning_rate": 0.2}, {"rate": "set"}),
     ("adam", {"learning_rate": 0.02, "wd": 0.1}, {"rate": "set"}),
