@@ -113,10 +113,12 @@ class PrefetchingIter(HeldBatchIter):
         if not self.iters:
             raise ParameterError("PrefetchingIter: got no iterators, expected at least one")
         for what, renames in (("rename_data", rename_data), ("rename_label", rename_label)):
-            if renames is not None and len(renames) != self.n_iter:
+            listed = isinstance(renames, list | tuple)
+            if renames is not None and not (listed and len(renames) == self.n_iter):
+                got = f"{len(renames)} dictionaries" if listed else type(renames).__name__
                 raise ParameterError(
-                    f"PrefetchingIter: {what}: got {len(renames)} dictionaries, expected "
-                    f"{self.n_iter}, one for each iterator"
+                    f"PrefetchingIter: {what}: got {got}, expected {self.n_iter}, one for each "
+                    "iterator"
                 )
         self.rename_data, self.rename_label = rename_data, rename_label
         super().__init__(self.provide_data[0][1][0])
