@@ -74,17 +74,17 @@ def set_config(**kwargs: Any) -> None:
         if name not in _KNOWN:
             raise not_taken("set_config", name, _KNOWN)
     _need_worker("set_config", kwargs.get("profile_process", "worker"))
-    on = {name: _switch(name, kwargs[name]) for name in _SWITCHES if name in kwargs}
+    on = {name: _switch("set_config", name, kwargs[name]) for name in _SWITCHES if name in kwargs}
     _folder = str(kwargs.get("filename", _folder)).removesuffix(".json")
     _aggregates = on.get("aggregate_stats", False)
     _imperative = on.get("profile_all", False) or on.get("profile_imperative", True)
     aggregated = _present()
 
 
-def _switch(name: str, value: Any) -> bool:
+def _switch(where: str, name: str, value: Any) -> bool:
     word = str(value).lower()
     if word not in _WORDS:
-        raise ParameterError(f"set_config: {name}: got {value!r}, expected True or False")
+        raise ParameterError(f"{where}: {name}: got {value!r}, expected True or False")
     return _WORDS[word]
 
 
@@ -239,8 +239,10 @@ def dumps(
         sort_by: ``"total"``, ``"avg"``, ``"min"``, ``"max"`` (milliseconds) or ``"count"``.
 
     Raises:
-        ParameterError: an unknown format or order.
+        ParameterError: an unknown format or order, or a switch that is neither True nor False.
     """
+    reset = _switch("dumps", "reset", reset)
+    ascending = _switch("dumps", "ascending", ascending)
     columns = ("Count", "Total", "Min", "Max", "Avg")
     if format not in ("table", "json") or sort_by.capitalize() not in columns:
         raise ParameterError(

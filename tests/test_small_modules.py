@@ -178,6 +178,8 @@ def test_profiler_writes_a_trace(tmp_path):
     assert "task" not in mx.profiler.dumps()
     with pytest.raises(ParameterError, match="expected table or json"):
         mx.profiler.dumps(format="xml")
+    with pytest.raises(ParameterError, match="dumps: reset: got 2, expected True or False"):
+        mx.profiler.dumps(reset=2)
 
 
 @pytest.fixture
