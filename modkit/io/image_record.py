@@ -170,7 +170,8 @@ class ImageRecordIter(ImageRecordBase):
     A pixel becomes ``(contrast * pixel + light - mean) * (scale / std)`` in float32.
     Differs: the random stream is not MXNet's, and ``shuffle`` draws from the whole file. Without
     ``round_batch`` an incomplete last batch states its padding; MXNet 1.9.1 states none, and
-    leaves what an earlier batch, or nothing, wrote there. A new ``mean_img`` is the mean of pixels;
+    leaves what an earlier batch, or nothing, wrote there. With it a complete last batch states no
+    padding; MXNet may state that of an earlier one. A new ``mean_img`` is the mean of pixels;
     MXNet's is that of pixels scaled already, which it subtracts from pixels.
 
     Args:
