@@ -51,6 +51,7 @@ def main():
     parser.add_argument("--count", type=int, default=200, help="number of programs")
     parser.add_argument("--seed", type=int, default=0, help="what the programs are drawn from")
     parser.add_argument("--only", type=int, help="the program of this number alone, in full")
+    parser.add_argument("--excused", action="store_true", help="print what is excused, too")
     given = parser.parse_args()
     reference = os.environ.get("MODKIT_REFERENCE")
     if not reference:
@@ -73,6 +74,8 @@ def main():
             continue
         reason = _excuse(kind.EXCUSED, lines[at], what)
         excused += reason is not None
+        if given.excused and reason is not None:
+            print(f"── program {number}, excused: {reason}: {lines[at]}\n{what}", flush=True)
         if reason is None:
             found += 1
             short = shrink(sides, lines[: at + 1], kind)
@@ -214,7 +217,7 @@ def _value(mx, line, names):
         return None
     except Exception as error:  # any: what the other side does decides what it means
         kinds = [c.__name__ for c in type(error).__mro__ if c.__module__ == "builtins"]
-        return "error", kinds, type(error).__name__, " ".join(str(error).split())[:300]
+        return "error", kinds, type(error).__name__, " ".join(str(error).split())[:600]
 
 
 def described(mx, value):

@@ -59,6 +59,12 @@ EXCUSED = [
     (r"update", r"expected IndexError: too many indices", "outputs of one axis"),
     (r"get_config", r"'average', 'micro'", "create(config) makes the same metric"),
     (r"kv\.", r"'str' object cannot be interpreted as an integer", "a priority that is no number"),
+    (
+        r"next",
+        r"got StopIteration: ; expected MXNetError: .*Invalid end for end",
+        "fewer rows than a batch has, which roll over",
+    ),
+    (r"encoding=", r"expected ValueError: `pretrained_file_path`", "two mistakes"),
     (r"next_sample", r"only modkit runs", "MXNet's next ends the iterator with a padded batch"),
     (
         r"get_global|global_sum",
@@ -114,7 +120,11 @@ EXCUSED = [
     (r"update", r"only modkit runs: .*Shape inconsistent, Provided", "outputs of more axes"),
     (r"monitor_all=|center_crop", r"only modkit runs: TypeError", "more types"),
     (r"imresize", r"TypeError: unhashable type", "a list for a number"),
-    (r"PrefetchingIter", r"no new name .*expected TypeError", "a word for dictionaries"),
+    (
+        r"PrefetchingIter",
+        r"(no new name|rename_\w+: got \w+,) .*expected (TypeError|KeyError)",
+        "a word or an object for dictionaries",
+    ),
     (r"", r"ParameterError: .*: got (None|0|\[\]), expected ", "refused at once"),
     (r"layout=", r"only the reference runs: AttributeError", "refused at once"),
     (r"GroupAdaGrad", r"NotSupportedError: GroupAdaGrad: got wd", "refused at once"),
@@ -798,12 +808,19 @@ def optimizers(program):
             f"{updater}.states_synced",
             f"{updater}.aggregate_updates",
         )
+    shown = f"[w.astype('float32') for w in {weights}]"  # MXNet's constants are float32
+    shown = shown if dtype == "'float64'" else weights
     for _ in range(program.random.randint(3, 7)):
         program.some(1, 2, *steps)
         program.some(0, 1, *settings, *extra)
         if program.chance(0.4):
-            program.add(weights)
-    program.add(weights, states, f"{opt}.num_update", f"{opt}._index_update_count")
+            program.add(shown)
+    program.add(
+        shown,
+        states if shown == weights else shown,
+        f"{opt}.num_update",
+        f"{opt}._index_update_count",
+    )
 
 
 WARMUP = (

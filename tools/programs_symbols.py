@@ -16,7 +16,8 @@ EXCUSED = [
     ),
     (
         r"infer_(type|shape)(_partial)?\(",
-        r"only modkit runs: MXNetError: .*(must be set|must have specified type|i < ndim\(\)"
+        r"only modkit runs: MXNetError: .*(must be set|must have specified type|is not specified"
+        r"|i < ndim\(\)"
         r"|Invalid axis! axis should be between 0 and (-1|0, found axis=-1)"
         r"|axis = 0 out of bounds|out of range: 1|cannot be a negative value -1"
         r"|trying to split .* with shape \[-1"
@@ -137,6 +138,11 @@ EXCUSED = [
         r"(get_backend_symbol|optimize_for)\('default'",
         r"only modkit runs: MXNetError: .*Cannot find attribute op_names",
         "meant: `get_backend_symbol` leaves the symbol as it is",
+    ),
+    (
+        r"forward\(",
+        r"^got 0\.00316228 at",
+        "defect of the reference: LayerNorm's deviation, alone, is not written",
     ),
     (
         r"bind\(",

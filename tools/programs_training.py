@@ -25,7 +25,28 @@ EXCUSED = [
         "the first batch raises it here",
     ),
     (r"(data|label)_shapes", r"got 'DataDesc', expected 'tuple'", "equal values"),
-    (r"pickle", r"a writer cannot be pickled", "opened again it would empty the file"),
+    (
+        r"it\.get",
+        r"expected \('default', 'cpu_pinned\(0\)'\)",
+        "arrays on a CPU are in no other memory",
+    ),
+    (r"b\.pad|show", r"got 0, expected [1-9]$", "Differs: the padding of an earlier batch"),
+    (
+        r"profiler",
+        r"only modkit runs: MXNetError: (MXNetError: Operation not permitted|.*auto_remove_ == false)",
+        "threads of MXNet's profiler",
+    ),
+    (
+        r"profiler\.dump",
+        r"only modkit runs: .*Profiler hasn't been run",
+        "`resume` starts a trace here",
+    ),
+    (
+        r"mod\.binded",
+        r"got True, expected False",
+        "a PythonModule of MXNet does not know that it is bound",
+    ),
+    (r"pickle|copy", r"a writer cannot be pickled", "opened again it would empty the file"),
     (r"output_shapes", r"got \d+, expected \d+", "Differs: the first size is the output's"),
 ]
 
@@ -110,8 +131,8 @@ ROUNDED = (
     "def rounded(lines):\n"
     "    lines = [re.sub(r'(Time cost|Speed: )=?[0-9.infa]+', '', line) for line in lines"
     " if 'MODKIT_ALLOCATOR' not in line]\n"
-    "    number = lambda n: '%.3g' % (float(n[0]) if abs(float(n[0])) > 1e-6 else 0)\n"
-    "    return [re.sub(r'-?[0-9]+[.][0-9e+-]+', number, line) for line in lines]"
+    "    parts = [re.split(r'(-?[0-9]+[.][0-9e+-]+)', line) for line in lines]\n"
+    "    return [[float(p) if i % 2 else p for i, p in enumerate(line)] for line in parts]"
 )
 CALLBACKS = {
     "batch_end_callback": choices("""
@@ -121,7 +142,6 @@ CALLBACKS = {
         mx.callback.log_train_metric(1)
         mx.callback.log_train_metric(2, auto_reset=True)
         [mx.callback.Speedometer(4, 1), mx.callback.log_train_metric(2)]
-        mx.callback.ProgressBar(total=3)
         lambda p: seen.append((p.epoch, p.nbatch, plain(p.eval_metric.get_global_name_value())))
         lambda p: p.nbatch == 1 and p.eval_metric.reset_local()
     """),
@@ -142,7 +162,7 @@ CALLBACKS = {
     """),
     "monitor": choices("""
         mx.mon.Monitor(1, pattern='fc(?!1_backward).*')
-        mx.mon.Monitor(2, lambda x: x.max(), pattern='(?!fc1_backward).*output', sort=True)
+        mx.mon.Monitor(2, lambda x: x.max(), pattern='(?!fc1_backward|.*backward_output1).*output', sort=True)
         mx.mon.Monitor(interval=2, sort=True, pattern='(fc|act|lin|soft)(?!1_backward).*(output|weight)$')
     """),
     "validation_metric": ["'mse'", "['mae', 'rmse']"],
@@ -151,6 +171,8 @@ CALLBACKS = {
     "force_init": ["True"],
     "sparse_row_id_fn": ["None"],
 }
+SMOOTH = [each for each in OPTIMIZERS if "'sgd'" in each or "'nag'" in each]
+"""Optimizers that do not divide a gradient by its size, which may be a rounding's."""
 METRICS = {
     True: ("'mse'", "'mae'", "'rmse'", "['mse', 'mae']", "mx.metric.Loss(name='l')"),
     False: (
@@ -350,10 +372,10 @@ def cells(program):
         "sorted(packed.items())",
     )
     program.some(
-        *(1, 5, "cell.state_info", "cell.state_shape", "cell._gate_names", "cell.output_names"),
+        *(1, 5, "cell.state_info", "cell.state_shape", "cell.output_names"),
         *("[s.name for s in cell.begin_state()]", "sorted(cell.params._params)", "cell.reset()"),
         *("cell._cells", "cell(mx.sym.var('x'), cell.begin_state())"),
-        "[s.list_attr() for s in cell.begin_state(func=mx.sym.zeros, batch_size=2)]",
+        "[sorted(s.list_attr().items()) for s in cell.begin_state()]",
     )
     program.add(
         "mx.rnn.save_rnn_checkpoint(cell, 'r', 1, out, args, {})",
@@ -408,7 +430,7 @@ def sentences(program):
     metric = "mx.metric.Perplexity(0)"
     if not stateful and program.chance(0.6):
         program.add(
-            f"mod.fit(data, eval_metric={metric}, num_epoch=2, initializer=Ramp(), {program.pick(*OPTIMIZERS)},"
+            f"mod.fit(data, eval_metric={metric}, num_epoch=2, initializer=Ramp(), {program.pick(*SMOOTH)},"
             f" batch_end_callback={program.pick(*CALLBACKS['batch_end_callback'][:6])})",
             "rounded(logs)",
         )
@@ -416,7 +438,7 @@ def sentences(program):
         program.add(
             "mod.bind(data.provide_data, data.provide_label)",
             "mod.init_params(Ramp())",
-            f"mod.init_optimizer({program.pick(*OPTIMIZERS)})",
+            f"mod.init_optimizer({program.pick(*SMOOTH)})",
             f"metric = mx.metric.create({'mx.metric.Loss()' if stateful else metric})",
         )
         hand = (
@@ -665,7 +687,7 @@ def first_operators(program):
     if base == "NDArrayOp" and program.chance(0.5):
         declared = (
             "\n    def declare_backward_dependency(self, out_grad, in_data, out_data):"
-            "\n        return [*out_grad, *in_data, *out_data]"
+            f"\n        return [{'*out_grad, ' * top}*in_data, *out_data]"
         )
     program.add(
         *HELPERS,
@@ -791,7 +813,6 @@ PICKLED = choices("""
     mx.AttrScope(x='y')
     mx.name.Prefix('p_')
     mx.base.MXNetError('m')
-    mx.mon.Monitor(1)
     mx.callback.Speedometer(4)
     mx.rnn.LSTMCell(2)
     mx.optimizer.get_updater(mx.optimizer.SGD())
@@ -808,7 +829,6 @@ SHOWN = choices("""
     x.dumps()
     x
     x == y
-    str(x)[:14]
     x(0, mx.nd.ones((2,)), mx.nd.ones((2,)))
     x.update([mx.nd.array([0, 1])], [mx.nd.array([[.6, .4], [.7, .3]])])
     x.data
@@ -816,7 +836,6 @@ SHOWN = choices("""
     x.name, x.tojson()
     x.attrs
     x.args
-    x.interval
     x.get(None, 'fc')
     x.get({'z': '1'})
     x.state_info
