@@ -625,6 +625,22 @@ MISTAKES = [
         "mx.nd.sqrt(a) computes on each",
     ),
     (
+        "mx.nd.array([3], dtype='int32') * '2'",
+        "DTypeError",
+        "mul",
+        "got a str",
+        "expected an NDArray or a number",
+        "make an array of it: mx.nd.array(...)",
+    ),
+    (
+        "b'2' * mx.nd.array([3], dtype='int32')",
+        "DTypeError",
+        "mul",
+        "got a bytes",
+        "expected an NDArray or a number",
+        "make an array of it: mx.nd.array(...)",
+    ),
+    (
         "ones((2,)) * [1, 2]",
         "DTypeError",
         "mul",

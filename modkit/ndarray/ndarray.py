@@ -864,7 +864,8 @@ def _binary(
         return _call(name, array, scalar=float(other), **rest)
     if isinstance(other, np.ndarray | jax.Array):
         other = array_like(other, array)
-    if isinstance(other, list | tuple):  # they would take an array for their number of copies
+    text = pair.stem == "mul" and isinstance(other, str | bytes | bytearray)
+    if text or isinstance(other, list | tuple):  # which take an array for a number of copies
         raise DTypeError(
             f"{pair.stem}: got a {type(other).__name__}, expected an NDArray or a number; make an "
             "array of it: mx.nd.array(...)"
