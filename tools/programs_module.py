@@ -50,6 +50,12 @@ EXCUSED = [
         "NumPy arrays, which the reference takes in modules alone",
     ),
     (r"shared_module", r"_Map_base: :at", "a module that shares parameters, some of them fixed"),
+    (r"num_update", r"^got \d+, expected 0$", "MXNet's Test counts no updates"),
+    (
+        r"backward\(",
+        r"only the reference runs: NotReadyError: backward\(\) needs forward",
+        "gradients of no pass, under a monitor",
+    ),
     (r"predict|score", r"MissingParameterError", "the reference predicts with zeros"),
     (r"^seen$", r"(_workspace|_mask|_tmp|_mean|_var)\b", "workspaces, docs/design.md, section 11"),
     (r"bind", r"DataDesc\[d,a,t,a\]", "shapes in a dictionary"),
@@ -840,7 +846,9 @@ def _score(p):
                always_output_list=["True"], reset=["False"]),
         "[([o.shape for o in outs], i, b.pad) for outs, i, b in mod.iter_predict(data)]",
         "mod.predict(data, num_batch=0)",
-        f"mod.predict({p.arrays(p.net.data)[1:-1]})" if len(p.net.data) == 1 else "mod.predict(5)",
+        # Arrays of another size than the last batch leave MXNet's module without labels.
+        f"mod.predict({p.arrays(p.net.data)[1:-1]})"
+        if len(p.net.data) == 1 and p.rows == p.batch else "mod.predict(5)",
     ]))  # fmt: skip
     p.has -= {"ran", "ran_train", "gradients"}
 

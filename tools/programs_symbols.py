@@ -84,6 +84,16 @@ EXCUSED = [
         "defect of the reference: outputs of custom operators are known to be () where nothing is",
     ),
     (
+        r"simple_bind\(mx\.cpu\(\)\)",
+        r"only the reference runs: ShapeError: .*cannot decide the shape of .*custom\d+_other",
+        "the same",
+    ),
+    (
+        r"backward\(",
+        r"only the reference runs: .*output 'layernorm\d+_(std|mean)' is not a loss",
+        "defect of the reference: nothing goes back from LayerNorm's mean and deviation",
+    ),
+    (
         r"infer_shape(_partial)?\(",
         r"only the reference runs: ShapeError: .*operator _(cond|foreach|while_loop) of node",
         "modkit infers shapes in the bodies of loops and branches too",
