@@ -82,6 +82,11 @@ def failure_reason(reports: Mapping[int, Report], now_s: float, limit_s: float) 
     return None
 
 
+def _uncaught() -> BaseException | None:
+    """The latest exception that ended a program, not only a thread of it."""
+    return getattr(sys, "last_value", None)
+
+
 class WorkerWatch:
     """Connections of worker 0 with all others, over which each reports its state.
 
@@ -113,7 +118,7 @@ class WorkerWatch:
         self._relay = relay
         self._cpu = time.monotonic(), time.process_time()
         self._ended = False
-        self._forked, self._status = False, 0  # of a child
+        self._forked, self._status, self._uncaught = False, 0, None  # of a child
         for rank_, link in self._links.items():
             link.settimeout(limit_s)
             self._reports[rank_] = Report(0, None, 0.0, False, time.monotonic())
@@ -143,10 +148,11 @@ class WorkerWatch:
         """At exit: wait until the programs of all workers have ended, and disconnect from JAX's.
 
         If one of the others cannot go on without this worker, the process ends with status 1. A
-        forked child has neither the thread nor JAX's client, and ends with that of `sys.exit`.
+        forked child has neither the thread nor JAX's client, and ends with that of `sys.exit`, or
+        with 1 after an uncaught exception.
         """
         if self._forked:
-            end_process(self._status)
+            end_process(self._status or int(_uncaught() is not self._uncaught))
         self._left = True
         while not (self._over.wait(0.1) or self._failed.is_set()):
             pass
@@ -166,7 +172,7 @@ class WorkerWatch:
         """
         for link in self._links.values():
             link.close()
-        self._forked, leave = True, sys.exit
+        self._forked, self._uncaught, leave = True, _uncaught(), sys.exit
 
         def noted(status: Any = None, /) -> NoReturn:
             self._status = status & 0xFF if isinstance(status, int) else int(status is not None)
