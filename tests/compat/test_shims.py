@@ -2,9 +2,11 @@
 
 # ruff: noqa: NPY001, NPY201
 
+import array
 import collections
 import importlib
 import io
+import json
 import math
 import pkgutil
 import sys
@@ -78,10 +80,17 @@ OLD = [
     (lambda: importlib.import_module("inspect").getargspec(lambda a, b=1: a).args, ["a", "b"]),
     (lambda: len(importlib.import_module("platform").dist()), 3),
     (lambda: Image.ANTIALIAS, Image.Resampling.LANCZOS),
+    (lambda: list(np.lib.pad([1], 1, "constant")), [0, 1, 0]),
+    (lambda: np.VisibleDeprecationWarning, np.exceptions.VisibleDeprecationWarning),
+    (lambda: array.array("b", b"a").tostring(), b"a"),
+    (lambda: json.loads("[1]", encoding="utf-8"), [1]),
+    (lambda: json.load(io.StringIO("[2]"), encoding="utf-8"), [2]),
+    (lambda: importlib.import_module("configparser").SafeConfigParser().sections(), []),
+    (lambda: importlib.import_module("locale").format("%d", 3), "3"),
 ]
 
 
-@pytest.mark.filterwarnings("ignore:.*getargspec:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("row", range(len(OLD)))
 def test_old_calls(shims, row):
     call, value = OLD[row]

@@ -9,6 +9,7 @@ import gc
 import importlib
 import importlib.abc
 import importlib.machinery
+import json
 import pkgutil
 import sys
 import warnings
@@ -31,7 +32,8 @@ class Shims:
     """Dropped names of `NAMES`, `METHODS` and `MODULES`, from `install` to `remove`.
 
     Besides, ``np.array`` and its kin make object arrays of ragged lists and copy where
-    ``copy=False`` does not suffice, and NumPy's numbers are printed without their type.
+    ``copy=False`` does not suffice, NumPy's numbers are printed without their type, and ``json``
+    ignores an ``encoding``.
 
     Attributes:
         used: the names that were used: their replacements and the first use as ``file:line``.
@@ -54,6 +56,8 @@ class Shims:
         for name in ("array", "asarray", "asanyarray"):  # np.save calls the last
             self._wrap(np, name, self._lenient(getattr(np, name)))
         self._wrap(np, "fromstring", self._fromstring(np.fromstring))
+        for read in (json.load, json.loads):
+            self._wrap(json, read.__name__, self._without_encoding(read))
         legacy = np.get_printoptions()["legacy"]
         np.set_printoptions(legacy="1.25")
         self._undo.callback(np.set_printoptions, legacy=legacy)
@@ -156,6 +160,16 @@ class Shims:
             return functions.fromstring(string, *args, **kwargs)
 
         return fromstring
+
+    def _without_encoding(self, read: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(read)
+        def plain(*args: Any, **kwargs: Any) -> Any:
+            if "encoding" in kwargs:
+                self.record(f"json.{read.__name__}(encoding)", f"json.{read.__name__}()")
+                del kwargs["encoding"]
+            return read(*args, **kwargs)
+
+        return plain
 
 
 def _warning_caller(make: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -37,14 +37,19 @@ NAMES: dict[str, dict[str, str]] = {
         "long": "builtins.int",
         **_own("NINF", "PZERO", "NZERO", "asscalar", "alen", "asfarray", "find_common_type"),
         **_own("msort"),
+        **_in("numpy.exceptions", "AxisError", "ComplexWarning", "RankWarning"),
+        **_in("numpy.exceptions", "VisibleDeprecationWarning"),
         "cast": f"{_SHIMS}.functions.CASTS",
     },
+    "numpy.lib": {"pad": "numpy.pad"},
     "time": {"clock": "time.process_time"},
     "collections": _in("collections.abc", *_COLLECTIONS.split()),
     "fractions": {"gcd": "math.gcd"},
     "inspect": _own("getargspec"),
     "base64": {"encodestring": "base64.encodebytes", "decodestring": "base64.decodebytes"},
     "cgi": {"escape": "html.escape"},
+    "configparser": {"SafeConfigParser": "configparser.ConfigParser"},
+    "locale": {"format": "locale.format_string"},
     "os": {"errno": "errno"},
     "platform": _own("dist") | {"linux_distribution": f"{_SHIMS}.functions.dist"},
     "PIL.Image": {
@@ -53,6 +58,11 @@ NAMES: dict[str, dict[str, str]] = {
         "CUBIC": "PIL.Image.BICUBIC",
     },
     "scipy": {"interp": "numpy.interp"},
+    "scipy.integrate": {
+        "cumtrapz": "scipy.integrate.cumulative_trapezoid",
+        "simps": "scipy.integrate.simpson",
+        "trapz": "scipy.integrate.trapezoid",
+    },
     "scipy.misc": {
         **_in(f"{_SHIMS}.pictures", "imread", "imsave", "imresize", "toimage"),
         **_in("scipy.special", "comb", "factorial", "logsumexp"),
@@ -66,6 +76,7 @@ METHODS: dict[str, dict[str, str]] = {
     "numpy.ndarray": _own("tostring", "ptp", "itemset", "newbyteorder"),
     "numpy.generic": _own("tostring", "newbyteorder"),
     "threading.Thread": {"isAlive": "threading.Thread.is_alive"},
+    "array.array": {"tostring": "array.array.tobytes", "fromstring": "array.array.frombytes"},
 }
 """Replacements of dropped methods, by class."""
 
