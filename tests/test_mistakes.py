@@ -1049,6 +1049,22 @@ MISTAKES = [
         "go to batch_end_callback",
     ),
     (
+        "fit(train(), epoch_end_callback=mx.callback.Speedometer(5))",
+        "ParameterError",
+        "fit: epoch_end_callback",
+        "got Speedometer(param)",
+        "expected a function of (epoch, symbol, arg_params, aux_params)",
+        "it goes to batch_end_callback",
+    ),
+    (
+        "mx.sym.FullyConnected(x, 10)",
+        "ParameterError",
+        "FullyConnected: input 'weight'",
+        "got int",
+        "expected an array or symbol",
+        "parameters go by name, as num_hidden=10",
+    ),
+    (
         "fit(train(), epoch_end_callback=mx.callback.do_checkpoint('absent/m'))",
         "MissingFileError",
         "do_checkpoint: prefix",

@@ -152,7 +152,10 @@ def check_functions(**given: Any) -> None:
                 elif _takes(each, of):
                     continue
                 else:
-                    got = f"{getattr(each, '__name__', each)}{inspect.signature(each)}"
+                    called = getattr(each, "__name__", type(each).__name__)
+                    got = f"{called}({', '.join(inspect.signature(each).parameters)})"
+                    if len(of) > 1 and _takes(each, ("param",)):
+                        do = "; it goes to batch_end_callback"
             elif isinstance(each, Callback):
                 do = "; objects go to callbacks=[...]"
             raise ParameterError(

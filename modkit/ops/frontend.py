@@ -6,6 +6,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Number
 from types import ModuleType
 from typing import Any
 
@@ -80,9 +81,12 @@ def sort_call(
     attrs = _attributes(op, given)
     for name, value in tensors.items():
         if not is_tensor(value):
+            first = next((n for n in op.types if n not in op.defaults), None)
+            by_name = first and isinstance(value, Number | str | tuple)
             raise ParameterError(
                 f"{op.name}: input {name!r}: got {type(value).__name__}, "
                 f"expected {_EXPECTED.get(type(value).__name__, 'an array or symbol')}"
+                + (f"; parameters go by name, as {first}={value!r}" if by_name else "")
             )
     if attrs.get("dtype", "") is None and op.types["dtype"] == DType:
         attrs["dtype"] = "float64"  # NumPy's default, which MXNet's functions take for None
