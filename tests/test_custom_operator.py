@@ -971,11 +971,36 @@ def test_eager_calls_refuse_arrays_that_the_operator_does_not_infer():
         def list_arguments(self):
             return ["x", "y"]
 
+        def infer_shape(self, in_shape):
+            return in_shape[:1] * 2, in_shape[:1], []
+
     wide = mx.nd.ones((2, 3))
     with pytest.raises(ShapeError, match=r"Custom: y: got shape \(3,\), expected \(2, 3\)"):
         mx.nd.Custom(wide, mx.nd.ones(3), op_type="of_two")
     with pytest.raises(ParameterError, match=r"in_stype\[1\]: got 'csr'"):
         mx.nd.Custom(wide, wide.tostype("csr"), op_type="of_two")
+
+
+def test_arguments_keep_their_shapes_and_types_by_default():
+    @mx.operator.register("first_plus_sum")
+    class FirstPlusSum(mx.operator.CustomOpProp):
+        def list_arguments(self):
+            return ["x", "y"]
+
+        def create_operator(self, ctx, in_shapes, in_dtypes):
+            return AddSum()
+
+    class AddSum(mx.operator.CustomOp):
+        def forward(self, is_train, req, in_data, out_data, aux):
+            self.assign(out_data[0], req[0], in_data[0] + in_data[1].sum().astype("float32"))
+
+    made = mx.nd.Custom(mx.nd.ones(2), mx.nd.ones(3, dtype="float64"), op_type="first_plus_sum")
+    assert made.asnumpy().tolist() == [4, 4]
+    net = mx.sym.Custom(X, mx.sym.Variable("y"), op_type="first_plus_sum")
+    assert net.infer_shape(x=(2,), y=(3,)) == ([(2,), (3,)], [(2,)], [])
+    assert net.infer_type_partial(x=np.float16) == ([np.float16, None], [np.float16], [])
+    with pytest.raises(NotImplementedError, match="create_operator"):
+        mx.operator.CustomOpProp().create_operator("cpu", [], [])
 
 
 def test_integer_states_are_written_in_forward_only():

@@ -69,11 +69,11 @@ class PropBridge:
         parts = self._three(found, "infer_shape")
         return tuple([tuple(int(n) for n in shape) for shape in part] for part in parts)
 
-    def infer_type(self, dtypes: Sequence[Any]) -> tuple[list[str], ...]:
+    def infer_type(self, dtypes: Sequence[Any]) -> tuple[list[str | None], ...]:
         """See `modkit.ops.custom.Bridge`."""
         types = [None if t is None else np.dtype(t).type for t in dtypes]
         parts = self._three(self._prop.infer_type(types), "infer_type")
-        return tuple([dtype_name(t) for t in part] for part in parts)
+        return tuple([None if t is None else dtype_name(t) for t in part] for part in parts)
 
     def own(self, node: str, stypes: Sequence[str]) -> PropBridge:
         """See `modkit.ops.custom.Bridge`."""

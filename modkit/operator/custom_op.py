@@ -16,6 +16,11 @@ class CustomOp:
 
     Each node of each executor has an instance for its input shapes, and each replica has its own:
     what `forward` keeps on ``self`` is there in `backward`.
+
+    Differs: a class without `backward` raises NotImplementedError where a gradient is needed; in
+    MXNet the gradient is what the memory holds. Writes to ``in_data`` do not reach the arrays of the
+    graph. A gradient is added to what a ``grad_req`` of ``"add"`` has summed, also where `backward`
+    ignores ``req``, which overwrites the sum in MXNet.
     """
 
     def forward(
@@ -97,7 +102,8 @@ class CustomOpProp:
         return []
 
     def infer_shape(self, in_shape: Any) -> Any:
-        """Shapes of arguments, outputs and auxiliary states; default: all equal the first.
+        """Shapes of arguments, outputs and auxiliary states; default: arguments as given, the
+        others equal the first.
 
         Args:
             in_shape: shapes of the arguments; unknown ones are empty.
@@ -105,10 +111,10 @@ class CustomOpProp:
         Returns:
             Two or three lists of shapes.
         """
-        return self._all_first(in_shape)
+        return in_shape, *map(tuple, self._like_first(in_shape))
 
     def infer_type(self, in_type: Any) -> Any:
-        """Element types of arguments, outputs and auxiliary states; default: all equal the first.
+        """Element types of arguments, outputs and auxiliary states; default: as `infer_shape`.
 
         Args:
             in_type: types of the arguments.
@@ -116,11 +122,10 @@ class CustomOpProp:
         Returns:
             Two or three lists of types.
         """
-        return self._all_first(in_type)
+        return in_type, *self._like_first(in_type)
 
-    def _all_first(self, known: Any) -> Any:
-        outputs, aux = self.list_outputs(), self.list_auxiliary_states()
-        return tuple([known[0]] * len(each) for each in (known, outputs, aux))
+    def _like_first(self, known: Any) -> Any:
+        return [known[0]] * len(self.list_outputs()), [known[0]] * len(self.list_auxiliary_states())
 
     def infer_storage_type(self, in_stype: Sequence[str]) -> Any:
         """Storage types of arguments, outputs and auxiliary states; default: all dense.

@@ -52,7 +52,7 @@ class Bridge(Protocol):
         """Shapes of arguments, outputs and auxiliary states from those of the arguments."""
         ...
 
-    def infer_type(self, dtypes: Sequence[Any]) -> tuple[list[str], ...]:
+    def infer_type(self, dtypes: Sequence[Any]) -> tuple[list[str | None], ...]:
         """Names of the element types of arguments, outputs and auxiliary states."""
         ...
 
