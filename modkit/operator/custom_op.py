@@ -18,9 +18,9 @@ class CustomOp:
     what `forward` keeps on ``self`` is there in `backward`.
 
     Differs: a class without `backward` raises NotImplementedError where a gradient is needed; in
-    MXNet the gradient is what the memory holds. Writes to ``in_data`` do not reach the arrays of the
-    graph. A gradient is added to what a ``grad_req`` of ``"add"`` has summed, also where `backward`
-    ignores ``req``, which overwrites the sum in MXNet.
+    MXNet the gradient is what the memory holds. Writes to ``in_data`` do not reach the arrays of
+    the graph. A gradient is added to what a ``grad_req`` of ``"add"`` has summed, also where
+    `backward` ignores ``req``, which overwrites the sum in MXNet.
     """
 
     def forward(
