@@ -928,7 +928,7 @@ def cast(data: _Array, dtype: Any, *, out: Any = None, name: str | None = None) 
 
 def cast_storage(
     data: _Array,
-    stype: Literal["default", "csr", "row_sparse"] = "default",
+    stype: Literal["default", "csr", "row_sparse"],
     *,
     out: Any = None,
     name: str | None = None,

@@ -1166,7 +1166,7 @@ def cast(
 
 def cast_storage(
     data: Symbol | None = None,
-    stype: Literal["default", "csr", "row_sparse"] = "default",
+    stype: Literal["default", "csr", "row_sparse"] = ...,
     *,
     name: str | None = None,
     attr: dict[str, str] | None = None,
@@ -4858,7 +4858,7 @@ class sparse:
     @staticmethod
     def cast_storage(
         data: Symbol | None = None,
-        stype: Literal["default", "csr", "row_sparse"] = "default",
+        stype: Literal["default", "csr", "row_sparse"] = ...,
         *,
         name: str | None = None,
         attr: dict[str, str] | None = None,

@@ -193,6 +193,7 @@ UNFIT = [
     ("ROIPooling", {"pooled_size": (0, 2), "spatial_scale": 1}, r"\(height, width\)"),
     ("ROIPooling", {"pooled_size": (2, 2), "spatial_scale": 2}, "from 0 to 1"),
     ("slice_axis", {"axis": 0, "begin": 0}, "'end' is missing"),
+    ("cast_storage", {}, "'stype' is missing"),
     ("sum", {"axis": True}, "got 'True', expected a tuple"),
 ]
 

@@ -25,7 +25,7 @@ from modkit.ops.stype import ROWS, Storage
     aliases=("_sparse_cast_storage",),
     storage=Storage(lambda stypes, attrs: attrs["stype"], from_dense=True, by_kernel=True),
 )
-def cast_storage(data: Any, *, stype: Literal["default", "csr", "row_sparse"] = "default") -> Any:
+def cast_storage(data: Any, *, stype: Literal["default", "csr", "row_sparse"]) -> Any:
     """The same values in another storage type.
 
     Args:
