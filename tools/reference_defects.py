@@ -2447,6 +2447,109 @@ DEFECTS = [
         "not the reference's: the limit at infinity, where it divides infinities",
         _not_finite(0),
     ),
+    (
+        "*RegressionOutput",
+        "only modkit runs: .*Cannot find argument",
+        "parameters that there are not are ignored, but by its gradient",
+        lambda case: case["invalid"] in ("unknown", "parameter"),
+    ),
+    (
+        "SequenceLast",
+        "(gradient|the reference adds otherwise)",
+        "of eager calls without lengths: it reads a length where there is none",
+        lambda case: case["manner"] == "recorded" and not case["attrs"].get("use_sequence_length"),
+    ),
+    (
+        "*allclose",
+        "only modkit runs: reshaped.*Shape is unknown",
+        "its result has no axes, and so a shape that an executor of other sizes does not know",
+    ),
+    (
+        "*sample_multinomial",
+        "(drawn|gradient drawn)",
+        "of probabilities whose sum is above 1 it draws none behind a sum of 1",
+        lambda case: (case["arrays"][0].sum(-1) > 1.01).any(),
+    ),
+    (
+        "*negative_binomial",
+        "drawn",
+        "of whole numbers its quotients are whole, too",
+        lambda case: any(a.dtype.kind in "iu" for a in case["arrays"]),
+    ),
+    (
+        "softmax",
+        "only modkit runs: .*index = 1 must be in range",
+        "lengths with an axis counted from the end: it looks for the last axis in their shape",
+        lambda case: int(case["attrs"].get("axis", -1)) < -1,
+    ),
+    (
+        "softmax",
+        "gradient",
+        "of float64 with a result of float32: the gradient is of the rounded result",
+        lambda case: (
+            case["attrs"].get("dtype") == "float32"
+            and case["arrays"][0].dtype == "float64"
+            and np.isclose(*_numbers(case), rtol=1e-3)
+        ),
+    ),
+    (
+        "RNN",
+        "(outputs|gradient|second gradient)",
+        "rectifiers of float64 make 0 of NaN",
+        lambda case: (
+            case["attrs"].get("mode") == "rnn_relu"
+            and case["arrays"][0].dtype == "float64"
+            and any(not np.isfinite(a).all() for a in case["arrays"])
+        ),
+    ),
+    (
+        "drawn_foreach",
+        "(gradient|the reference adds otherwise)",
+        "without states: eager calls and the graph of all steps have modkit's numbers, in the "
+        "reference too",
+        lambda case: not case["attrs"]["unrolled"] and not case["attrs"]["states"],
+    ),
+    (
+        "*SyncBatchNorm",
+        "(outputs|gradient|the reference adds otherwise)",
+        "gradients of a call without training, with moments that it never wrote, which it also "
+        "adds to the moving statistics",
+        lambda case: case["manner"] == "recorded" and case["predicting"],
+    ),
+    (
+        "*BatchNormWithReLU",
+        "the reference adds otherwise",
+        "with NaN and infinities oneDNN passes gradients on that it does not add",
+        _not_finite(0),
+    ),
+    (
+        "*linalg_syevd",
+        "only modkit runs: .*Zero batch size",
+        "it decomposes no matrices of an empty batch",
+        _without_elements,
+    ),
+    (
+        "_image_to_tensor",
+        "only modkit runs: .*Incompatible attr",
+        "the gradient has the shape of the result, which is added to one of the image's",
+        lambda case: bool(case["chained"]),
+    ),
+    (
+        "*nag_mom_update",
+        "(outputs|arrays)",
+        "not the reference's: numbers beyond float32, in terms of another order",
+        lambda case: abs(float(case["attrs"].get("momentum", 0))) > 1e19,
+    ),
+    (
+        "*",
+        "only modkit runs: .*index = 1 must be in range",
+        "it adds no row-sparse arrays of one axis",
+        lambda case: (
+            case["op"] in ("ElementWiseSum", "add_n")
+            and case["arrays"][0].ndim == 1
+            and "row_sparse" in case["storage"]
+        ),
+    ),
 ]
 """Operator (a pattern of `fnmatch`), difference (a regular expression for its start), reason, and
 perhaps a test of the case."""

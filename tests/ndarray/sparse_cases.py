@@ -271,11 +271,11 @@ def _places(made):
     """The stored rows, or the stored columns of each row: MXNet leaves their order open."""
     if made.stype == "default":
         return None
-    numbers = made.indices.asnumpy().tolist()
+    numbers = made.indices.asnumpy()
     if made.stype == "row_sparse":
-        return numbers
-    starts = made.indptr.asnumpy().tolist()
-    return [sorted(numbers[a:b]) for a, b in itertools.pairwise(starts)]
+        return numbers.tolist()
+    starts = made.indptr.asnumpy()
+    return [sorted(row.tolist()) for row in np.split(numbers[: starts[-1]], starts[1:-1])]
 
 
 # ── Programs ────────────────────────────────────────────────────────────────────────────────

@@ -325,6 +325,16 @@ def test_softmax_of_one_number(name, value):
         assert slope.asnumpy() == np.zeros(())
 
 
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "max", "nansum", "norm"])
+def test_a_reduced_number_keeps_no_axes(name):
+    """MXNet 1.9.1's: (1,) without ``keepdims``."""
+    run = getattr(mx.nd, name)
+    with mx.util.np_shape(True):
+        for kept, shape in ((True, ()), (False, (1,))):
+            assert run(mx.nd.full((), 2), keepdims=kept).shape == shape
+            assert getattr(mx.sym, name)(X, keepdims=kept).infer_shape(x=())[1] == [shape]
+
+
 def test_gradients_of_no_labels_by_batch():
     with mx.util.np_shape(True):
         data, slope = mx.nd.zeros((2, 0, 2)), mx.nd.zeros((2, 0, 2))

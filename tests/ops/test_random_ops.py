@@ -83,6 +83,12 @@ def test_differences_of_bytes_do_not_wrap() -> None:
     assert 1 <= sample.min() < sample.max() <= 3
 
 
+def test_a_probability_above_one_fails_never() -> None:
+    """MXNet 1.9.1 draws the same."""
+    (sample,) = _draw("_sample_negative_binomial", [jnp.ones(1), jnp.full(1, 2.0)], {"shape": 3})
+    assert sample.tolist() == [[0, 0, 0]]
+
+
 def test_uniform_stays_in_range() -> None:
     (sample,) = _draw("_random_uniform", [], {"low": -2, "high": 5, "shape": (COUNT,)})
     assert -2 <= sample.min() < -1.99

@@ -94,6 +94,15 @@ def test_regions_of_images_without_pixels_are_refused(shape):
         )
 
 
+@pytest.mark.parametrize("limit", [0.0, -0.5])
+def test_anchors_that_no_overlap_makes_background_are_refused(limit):
+    arrays = [mx.nd.ones(shape) for shape in ((1, 2, 4), (1, 1, 5), (1, 2, 2))]
+    run = mx.nd.contrib.MultiBoxTarget
+    with pytest.raises(ParameterError, match=f"negative_mining_thresh: got {limit:g} with"):
+        run(*arrays, negative_mining_ratio=3.0, negative_mining_thresh=limit)
+    assert run(*arrays, negative_mining_thresh=limit)[2].shape == (1, 2)
+
+
 def test_regions_of_another_type_than_the_image_are_refused():
     with pytest.raises(DTypeError, match="rois: got float64"):
         mx.nd.contrib.ROIAlign(

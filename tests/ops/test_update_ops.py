@@ -40,6 +40,12 @@ def test_a_new_rate_compiles_nothing(compilations):
     assert compilations.during(lambda: [step(r) for r in (0.1, 0.2)]) == []
 
 
+def test_whole_numbers_take_any_threshold():
+    arrays = [nd.ones((2,), dtype="int64") for _ in range(4)]
+    new = nd.ftrl_update(*arrays, lr=0.1, lamda1=1e30)
+    assert new.asnumpy().tolist() == [0, 0]
+
+
 def test_the_rate_is_required():
     with pytest.raises(ParameterError, match="'lr' is missing"):
         nd.sgd_update(nd.ones((2,)), nd.ones((2,)))

@@ -127,14 +127,15 @@ def _register(name: str, aliases: Sequence[str], fn: Any, doc: str) -> None:
         data: Any, *, axis: Axes | None = None, keepdims: bool = False, exclude: bool = False
     ) -> Any:
         axes = reduced_axes(name, data.ndim, axis, exclude)
-        return jnp.atleast_1d(fn(data, axes, keepdims))
+        made = fn(data, axes, keepdims)
+        return made if keepdims else jnp.atleast_1d(made)
 
     run.__name__ = name
     run.__doc__ = (
         f"{doc}\n\n"
         "Over the axes in ``axis``, all if there are none; with ``exclude``, over the others.\n\n"
         "Shapes:\n    returns: that of ``data`` without those axes, or with ``keepdims`` with 1 in "
-        "their place;\n        (1,) if none is left."
+        "their place;\n        else (1,) if none is left."
     )
     storage = Storage(_by_row, gradient="result") if name == "_square_sum" else PLAIN
     op(name, precision="float32", aliases=aliases, storage=storage)(run)
@@ -176,7 +177,8 @@ def norm(
         wide = x.astype(jnp.promote_types(x.dtype, jnp.float32))
         return jnp.sqrt(jnp.sum(wide * wide, axes, keepdims=keepdims)).astype(x.dtype)
 
-    return convert(jnp.atleast_1d(in_float(compute)(data)), out_dtype or data.dtype)
+    made = in_float(compute)(data)
+    return convert(made if keepdims else jnp.atleast_1d(made), out_dtype or data.dtype)
 
 
 def _arg_extreme(name: str, fn: Any, data: Any, axis: int | None, keepdims: bool) -> Any:

@@ -203,6 +203,11 @@ def multi_box_target(
     """
     require_floating(anchor, "_contrib_MultiBoxTarget")
     _check_variances("MultiBoxTarget", variances)
+    if negative_mining_ratio > 0 and negative_mining_thresh <= 0:
+        raise ParameterError(
+            f"MultiBoxTarget: negative_mining_thresh: got {negative_mining_thresh:g} with "
+            f"negative_mining_ratio={negative_mining_ratio:g}, expected a number above 0"
+        )
     if anchor.ndim != 3 or anchor.shape[0] != 1 or anchor.shape[2] != 4:
         raise ShapeError(f"MultiBoxTarget: anchor: got {anchor.shape}, expected (1, A, 4)")
     if label.ndim != 3 or label.shape[2] < 5 or cls_pred.shape[0] != label.shape[0]:

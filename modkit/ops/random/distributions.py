@@ -60,9 +60,9 @@ class _Traced:
         return jax.random.exponential(self._key, shape, dtype)
 
     def poisson(self, shape: Shape, dtype: Any, lam: Any) -> Any:
-        """Poisson numbers."""
+        """Poisson numbers; 0 where the rate is negative, as in MXNet."""
         rates = jnp.broadcast_to(jnp.asarray(lam, dtype), shape)
-        return jax.random.poisson(self._key, rates).astype(dtype)
+        return jnp.where(rates <= 0, 0, jax.random.poisson(self._key, rates)).astype(dtype)
 
     def gamma(self, shape: Shape, dtype: Any, alpha: Any) -> Any:
         """Gamma numbers of scale 1.
@@ -131,7 +131,7 @@ class _Drawn:
         if legal is True:  # one number
             return self._generator.poisson(lam, shape).astype(dtype)
         made = self._generator.poisson(np.where(legal, lam, 0), shape)
-        return np.where(legal, made, np.where(lam >= 0, lam, -1)).astype(dtype)
+        return np.where(legal | (lam < 0), made, np.where(lam > 0, lam, -1)).astype(dtype)
 
     def gamma(self, shape: Shape, dtype: Any, alpha: Any) -> Any:
         legal = (alpha >= 0) & (alpha < math.inf)

@@ -169,7 +169,7 @@ def ftrl(
     w, g, z, n, *, lr, lamda1, beta, wd, rescale_grad, clip_gradient
 ) -> tuple[Array, Array, Array]:
     """Follow the regularised leader, with L1 ``lamda1`` and L2 ``wd``."""
-    lamda1 = jnp.asarray(lamda1, w.dtype)
+    lamda1 = jnp.asarray(lamda1, jnp.result_type(w, 1.0))
     g = rescaled(g, rescale_grad, clip_gradient)
     z = z + g - (jnp.sqrt(n + jnp.square(g)) - jnp.sqrt(n)) * w / lr
     n = n + jnp.square(g)
