@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.parameters import Shape
@@ -119,6 +120,25 @@ def link(
                 f"(from axis {i} of {tuple(xs)})"
             )
         ys[j] = made
+
+
+def results(*shapes: Shape) -> Callable[..., Rule]:
+    """The rule of shapes where those of the results are always the same."""
+    return lambda ins, outs, attrs: (list(ins), list(shapes))
+
+
+def like_first(*rest: Sizes) -> Callable[..., Rule]:
+    """The rule of shapes where the first result has that of the first input.
+
+    Args:
+        rest: the shapes of the other inputs, and those of the other results.
+    """
+
+    def rule(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Any) -> Rule:
+        whole = common("data", [ins[0], outs[0]])
+        return [whole, *rest[: len(ins) - 1]], [whole, *rest[: len(outs) - 1]]
+
+    return rule
 
 
 def rank_of(*shapes: tuple[Sizes, int]) -> int | None:

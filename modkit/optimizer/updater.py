@@ -27,6 +27,10 @@ class Updater:
     >>> update(0, mx.nd.ones((2,)), weight)
     >>> print(weight.asnumpy(), update.states[0].asnumpy())
     [0.9 0.9] [-0.1 -0.1]
+
+    Differs: states of row-sparse weights are dense arrays, and in files row-sparse ones with all
+    rows. MXNet's lazy optimizers have row-sparse arrays, without rows before the first update and
+    with all rows after it.
     """
 
     def __init__(self, optimizer: Optimizer):
@@ -148,10 +152,7 @@ class Updater:
         return (states, self.optimizer) if dump_optimizer else states
 
     def _plain_state(self, index: Any) -> Any:
-        """The state of a parameter as it is in files.
-
-        Differs: of a row-sparse weight it is dense in memory.
-        """
+        """The state of a parameter as it is in files."""
         state = self.states[index]
         if self.states_synced[index]:
             state = self.optimizer.plain_state(state)

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.dtype_inference import int64_result
 from modkit.ops.parameters import Attrs, Shape
-from modkit.ops.partial_shapes import Rule, Sizes
+from modkit.ops.partial_shapes import Rule, Sizes, like_first
 from modkit.ops.registry import op
 from modkit.ops.stype import ROWS, Storage
 
@@ -43,6 +43,7 @@ def cast_storage(data: Any, *, stype: Literal["default", "csr", "row_sparse"]) -
     "_sparse_retain",
     precision="through",
     dtypes=lambda ins, attrs: (list(ins), [ins[0]]),
+    partial=like_first(None),
     storage=Storage(lambda stypes, attrs: ROWS, from_dense=True),
 )
 def sparse_retain(data: Any, indices: Any) -> Any:

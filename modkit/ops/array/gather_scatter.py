@@ -69,6 +69,12 @@ def _shape_decides(ins: Any, outs: Any, attrs: Attrs) -> tuple[Any, list[Any]]:
     return ins, [tuple(attrs["shape"])]
 
 
+def _both_decided(ins: Any, outs: Any, attrs: Attrs) -> tuple[Any, list[Any]]:
+    """`_shape_decides`, and the first input is as the result."""
+    shape = tuple(attrs["shape"])
+    return [shape, *ins[1:]], [shape]
+
+
 @functools.partial(CustomVjp, nondiff_argnums=(2,))
 def _scatter(data: jax.Array, indices: jax.Array, shape: Shape) -> jax.Array:
     at = _coordinates("scatter_nd", indices, len(shape))
@@ -140,6 +146,7 @@ def backward_gather_nd(data: jax.Array, indices: jax.Array, *, shape: Shape) -> 
     "_scatter_set_nd",
     precision="float32",
     dtypes=first_decides,
+    partial=_both_decided,
     gradient="refused",
     hint="_scatter_set_nd",
 )

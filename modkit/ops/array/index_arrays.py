@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -13,8 +14,8 @@ from modkit.errors import ParameterError, ShapeError
 from modkit.ops.array.indexing import whole
 from modkit.ops.dtype_inference import int64_result
 from modkit.ops.elementwise.arithmetic import is_whole
-from modkit.ops.parameters import Axes, Device, Shape
-from modkit.ops.partial_shapes import check_axis
+from modkit.ops.parameters import Attrs, Axes, Device, Shape
+from modkit.ops.partial_shapes import Rule, Sizes, check_axis, merge, results
 from modkit.ops.registry import op
 
 
@@ -28,10 +29,18 @@ def _need_shape(name: str, shape: Shape) -> None:
         raise ParameterError(f"{name}: shape: got (), expected the sizes of the array indexed")
 
 
+def _ravelled(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
+    data, made = ins[0], outs[0]
+    if made is not None and made != (1,):  # of one index the coordinates may have one axis
+        data = merge("data", data, (len(attrs["shape"]), *made))
+    return [data], [made if data is None else data[1:] or (1,)]
+
+
 @op(
     "_ravel_multi_index",
     precision="float32",
     aliases=("ravel_multi_index",),
+    partial=_ravelled,
     hint="ravel_multi_index",
 )
 def ravel_multi_index(data: jax.Array, *, shape: Shape = ()) -> jax.Array:
@@ -60,7 +69,20 @@ def ravel_multi_index(data: jax.Array, *, shape: Shape = ()) -> jax.Array:
     return flat.astype(data.dtype)
 
 
-@op("_unravel_index", precision="float32", aliases=("unravel_index",), hint="unravel_index")
+def _unravelled(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
+    flat, whole = ins[0], outs[0]
+    if whole is not None and len(whole) > 1:
+        flat = merge("data", flat, whole[1:])
+    return [flat], [whole if flat is None else (len(attrs["shape"]), *flat)]
+
+
+@op(
+    "_unravel_index",
+    precision="float32",
+    aliases=("unravel_index",),
+    partial=_unravelled,
+    hint="unravel_index",
+)
 def unravel_index(data: jax.Array, *, shape: Shape = ()) -> jax.Array:
     """Coordinates from flat indices.
 
@@ -151,12 +173,18 @@ def _bin_of_equal(values: jax.Array, edges: jax.Array, whole: jax.Array) -> jax.
     return at + ((at < last) & (values >= whole[at + 1]))
 
 
+def _counted(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
+    count = attrs["bin_cnt"]
+    return list(ins), list(outs) if count is None else [(count,), (count + 1,)]
+
+
 @op(
     "_histogram",
     precision="float32",
     when={"bins": lambda attrs: attrs["bin_cnt"] is None},
     outputs=("output0", "output1"),
     dtypes=lambda ins, attrs: ([ins[0]] * len(ins), ["int64", ins[0]]),
+    partial=_counted,
     gradient="refused",
     hint="_histogram",
 )
@@ -226,7 +254,7 @@ def shape_array(data: Any) -> Any:
 @op(
     "size_array",
     precision="float32",
-    partial=lambda ins, outs, attrs: (ins, [(1,)]),
+    partial=results((1,)),
     dtypes=int64_result,
     gradient="zero",
 )

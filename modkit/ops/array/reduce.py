@@ -17,6 +17,7 @@ from modkit.ops.dtype_inference import float32_result
 from modkit.ops.elementwise.arithmetic import convert, in_float, is_whole, refuse_bool
 from modkit.ops.elementwise.unary import magnitude
 from modkit.ops.parameters import Attrs, Axes
+from modkit.ops.partial_shapes import results
 from modkit.ops.registry import op
 from modkit.ops.stype import DENSE, PLAIN, ROWS, Storage
 
@@ -257,7 +258,13 @@ def _finite(name: str, arrays: Sequence[Any], init_output: bool) -> Any:
     return jnp.all(jnp.stack(checks)).astype(jnp.float32).reshape(1)
 
 
-@op("all_finite", precision="float32", dtypes=float32_result, gradient="refused")
+@op(
+    "all_finite",
+    precision="float32",
+    dtypes=float32_result,
+    partial=results((1,)),
+    gradient="refused",
+)
 def all_finite(data: Any, *, init_output: bool = True) -> Any:
     """1 if no element is infinite or NaN, else 0.
 
@@ -276,6 +283,7 @@ def all_finite(data: Any, *, init_output: bool = True) -> Any:
     precision="float32",
     variadic="num_arrays",
     dtypes=float32_result,
+    partial=results((1,)),
     gradient="refused",
 )
 def multi_all_finite(*data: Any, init_output: bool = True) -> Any:

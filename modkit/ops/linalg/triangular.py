@@ -13,7 +13,7 @@ from jax import lax
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.linalg.gemm import EXACT, check_matrices, linalg, scaled, transposed
 from modkit.ops.parameters import Attrs
-from modkit.ops.partial_shapes import Rule, Sizes
+from modkit.ops.partial_shapes import Rule, Sizes, common
 
 
 def _triangle(A: jax.Array, lower: bool) -> jax.Array:
@@ -31,10 +31,13 @@ def _check_triangular(name: str, A: jax.Array, B: jax.Array, rightside: bool) ->
         )
 
 
-def _second_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Attrs) -> Rule:
+def _second_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
     """The result has the shape of the second input; the first is square."""
-    made = ins[1] if outs[0] is None else outs[0] if ins[1] is None else ins[1]
-    return [ins[0], made], [made]
+    made = common("B", [ins[1], outs[0]])
+    if made is None or len(made) < 2:
+        return [ins[0], made], [made]
+    size = made[-1 if attrs["rightside"] else -2]
+    return [(*made[:-2], size, size), made], [made]
 
 
 @linalg("trmm", partial=_second_partial)

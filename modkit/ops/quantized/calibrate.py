@@ -12,6 +12,7 @@ import numpy as np
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops import loops
 from modkit.ops.parameters import Attrs, Size
+from modkit.ops.partial_shapes import results
 from modkit.ops.registry import op
 
 _SMOOTHING = 1e-4
@@ -90,6 +91,7 @@ def _check_counts(arrays: Sequence[Any], _attrs: Attrs) -> None:
     costly=True,
     outputs=("threshold", "divergence"),
     dtypes=lambda ins, _attrs: (list(ins), ["float32", "float32"]),
+    partial=results((1,), (1,)),
     gradient="refused",
     hint="calibrate_entropy",
     check_values=_check_counts,

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 
 from modkit.ops.dtype_inference import Inferred
 from modkit.ops.floating import require_floating
-from modkit.ops.parameters import Attrs, Shape
+from modkit.ops.parameters import Attrs
+from modkit.ops.partial_shapes import like_first
 from modkit.ops.quantized.levels import (
     EIGHT_BITS,
     FULL,
@@ -31,8 +32,7 @@ from modkit.ops.registry import op
 _THREE = "output0", "output1", "output2"
 
 
-def _range_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
-    return {"min_range": (1,), "max_range": (1,)}
+_BESIDE_RANGE = like_first((1,), (1,))
 
 
 def _type_of(out_type: str, low: float | None, high: float | None) -> str:
@@ -62,7 +62,7 @@ def _floats_to_levels(ins: Sequence[str | None], attrs: Attrs) -> Inferred:
 @op(
     "_contrib_quantize",
     precision="float32",
-    params=_range_params,
+    partial=_BESIDE_RANGE,
     outputs=_THREE,
     dtypes=_floats_to_levels,
     hint="quantize",
@@ -96,6 +96,7 @@ def quantize(
 @op(
     "_contrib_quantize_v2",
     precision="float32",
+    partial=_BESIDE_RANGE,
     outputs=_THREE,
     dtypes=_floats_to_levels,
     hint="quantize_v2",
@@ -133,7 +134,7 @@ def quantize_v2(
 @op(
     "_contrib_dequantize",
     precision="float32",
-    params=_range_params,
+    partial=_BESIDE_RANGE,
     dtypes=lambda ins, attrs: ([ins[0], "float32", "float32"], ["float32"]),
     hint="dequantize",
 )
@@ -166,7 +167,7 @@ def dequantize(
 @op(
     "_contrib_requantize",
     precision="float32",
-    params=_range_params,
+    partial=_BESIDE_RANGE,
     outputs=_THREE,
     dtypes=lambda ins, attrs: with_ranges(ins, ["int32"], _type_from(attrs)),
     hint="requantize",

@@ -16,6 +16,7 @@ from modkit.ops.elementwise.arithmetic import convert
 from modkit.ops.floating import require_floating
 from modkit.ops.loops import while_loop
 from modkit.ops.parameters import Attrs, Device, Shape, Traced
+from modkit.ops.partial_shapes import Rule, Sizes, common
 from modkit.ops.random.distributions import DISTRIBUTIONS, Distribution, working
 from modkit.ops.registry import op
 from modkit.ops.schema import with_schema
@@ -27,6 +28,14 @@ FloatType = Literal["float16", "float32", "float64"] | None
 def _sample_types(ins: Sequence[str | None], attrs: Attrs) -> Any:
     known = next((t for t in ins if t), None)
     return [known] * len(ins), [attrs["dtype"] or "float32"]
+
+
+def _sample_shapes(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
+    extra, given, made = attrs["shape"] or (), [*ins], outs[0]
+    if made is not None and len(made) >= len(extra):
+        given.append(made[: len(made) - len(extra)])
+    whole = common("parameters", given)
+    return [whole] * len(ins), [made if whole is None else (*whole, *extra)]
 
 
 def _register(dist: Distribution) -> None:
@@ -77,11 +86,8 @@ def _register(dist: Distribution) -> None:
     name = f"_sample_{dist.name}"
     text = doc + "that of the parameters, followed by ``shape``."
 
-    def params(first: Shape, **_: Any) -> dict[str, Shape]:
-        return dict.fromkeys(dist.tensors[1:], first)
-
     public = (f"sample_{dist.name}",)
-    op(name, aliases=public, params=params, dtypes=_sample_types, **kinds)(
+    op(name, aliases=public, partial=_sample_shapes, dtypes=_sample_types, **kinds)(
         with_schema(
             by_tensor, name, text, dist.tensors, {"shape": (Shape, ()), **kind}, takes_key=True
         )
