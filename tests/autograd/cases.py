@@ -1,8 +1,14 @@
 """Programs over ``mx.autograd`` that MXNet and modkit both run: each returns its arrays."""
 
 import contextlib
+import importlib
+import sys
+from pathlib import Path
 
 import numpy as np
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "ops"))
+rows = importlib.import_module("case")
 
 PROGRAMS = {}
 """By name: ``program(mx) -> arrays``."""
@@ -804,6 +810,97 @@ SMOOTH = {
     "softmax_cross_entropy": (NET, [0, 2, 1]),
 }
 """Operators and the intervals of their inputs, then keywords; a list is a constant."""
+
+_CURVED = """
+    BatchNorm BatchNorm_v1 BilinearSampler CTCLoss Convolution_v1 Correlation Deconvolution
+    GroupNorm LRN RNN SoftmaxActivation SpatialTransformer _hypot _hypot_scalar _power
+    _contrib_BatchNormWithReLU _contrib_DeformableConvolution _contrib_DeformablePSROIPooling
+    _contrib_SyncBatchNorm _contrib_hawkesll
+    _contrib_interleaved_matmul_encdec_qk _contrib_interleaved_matmul_encdec_valatt
+    _contrib_interleaved_matmul_selfatt_qk _contrib_interleaved_matmul_selfatt_valatt
+    _contrib_quadratic _linalg_det _linalg_gelqf _linalg_gemm _linalg_inverse _linalg_potrf
+    _linalg_potri _linalg_slogdet _linalg_syevd _linalg_syrk _linalg_trmm _linalg_trsm
+    _random_pdf_dirichlet _random_pdf_exponential _random_pdf_gamma
+    _random_pdf_generalized_negative_binomial _random_pdf_negative_binomial _random_pdf_normal
+    _random_pdf_poisson _random_pdf_uniform _scatter_elemwise_div moments nanprod
+"""
+CURVED = _CURVED.split()
+"""Operators whose second derivatives are not zero, besides `SMOOTH`: a row of `tests/ops/cases/`
+each, whose second derivatives MXNet has not."""
+
+KINKED = ("SpatialTransformer",)
+"""Operators whose row has positions at which no second derivative exists."""
+
+SYMMETRIC = ("_linalg_potrf", "_linalg_syevd")
+"""Operators of symmetric matrices."""
+
+COUNTS = ("_random_pdf_poisson", "_random_pdf_negative_binomial")
+COUNTS += ("_random_pdf_generalized_negative_binomial",)
+"""Operators whose first input is whole numbers: its gradient is 0."""
+
+
+def curved(mx, name, dtype="float32", moved=None):
+    """Outputs and derivatives of the first row of an operator, as `smooth`; second ones of a sum.
+
+    Args:
+        dtype: element type of the inputs that are differentiated.
+        moved: a number, by which these inputs are moved in the direction of `directions`.
+    """
+    row = next(c for t in rows.load().values() for c in t if _is(c, name))
+    arrays = row.arrays()
+    wanted = [i for i in row.differentiated(arrays) if arrays[i].dtype.kind == "f"]
+    if moved:
+        for at, step in zip(wanted, directions(name, [arrays[i] for i in wanted])):  # noqa: B905
+            arrays[at] = arrays[at].astype("float64") + moved * step
+    kinds = [dtype if a.dtype.kind == "f" else a.dtype for a in arrays]
+    inputs = [mx.nd.array(a, dtype=k) for a, k in zip(arrays, kinds)]  # noqa: B905
+    variables = [inputs[i] for i in wanted]
+    for each in variables:
+        each.attach_grad()
+    random = np.random.RandomState(len(name))
+    spaces = (mx.nd, ""), (mx.nd._internal, ""), (mx.nd.contrib, "_contrib_")
+    spaces += ((mx.nd.linalg, "_linalg_"), (mx.nd, "_"))
+    call = next(
+        getattr(space, row.op[len(start) :])
+        for space, start in spaces
+        if row.op.startswith(start) and hasattr(space, row.op[len(start) :])
+    )
+    found = {}
+
+    def total(values):
+        real = [v for v in values if np.dtype(v.dtype).kind == "f"]
+        weights = [mx.nd.array(random.uniform(0.5, 1.5, v.shape), dtype=v.dtype) for v in real]
+        return sum((v * w).sum() for v, w in zip(real, weights)) if real else mx.nd.zeros(1)  # noqa: B905
+
+    for create_graph in (True, False):
+        random.seed(len(name))
+        mx.random.seed(1)
+        with contextlib.suppress(mx.MXNetError), mx.autograd.record(train_mode=row.train):
+            made = call(*inputs, **row.attrs)
+            made = made if isinstance(made, (list, tuple)) else [made]
+            firsts = mx.autograd.grad(total(made), variables, create_graph=create_graph)
+            found.update({"value": list(made), "first": [each.copy() for each in firsts]})
+            again = total(firsts)
+            found["sum"] = again.copy()
+            again.backward()
+            found["second"] = [v.grad for v in variables]
+        if "first" in found:
+            break
+    return found
+
+
+def _is(row, name):
+    """Whether a row of the tables is to be differentiated for an operator."""
+    return row.op in (name, name.lstrip("_")) and row.differentiated(row.arrays()) != []
+
+
+def directions(name, arrays):
+    """A direction in the space of the arrays that an operator is differentiated by."""
+    random = np.random.RandomState(7)
+    made = [random.uniform(-1, 1, each.shape) for each in arrays]
+    if name in SYMMETRIC:
+        made = [each + np.swapaxes(each, -1, -2) for each in made]
+    return [0 * made[0], *made[1:]] if name in COUNTS else made
 
 
 def smooth(mx, name):

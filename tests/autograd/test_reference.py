@@ -8,7 +8,18 @@ import pytest
 
 import modkit as mx
 from modkit.ndarray import node_by_node
-from tests.autograd.cases import PROGRAMS, REFUSED, SMOOTH, smooth
+from modkit.ops import get_op
+from tests.autograd.cases import (
+    CURVED,
+    KINKED,
+    PROGRAMS,
+    REFUSED,
+    SMOOTH,
+    curved,
+    directions,
+    rows,
+    smooth,
+)
 
 REFERENCE = json.loads(
     (Path(__file__).resolve().parents[1] / "reference" / "autograd.json").read_text()
@@ -64,3 +75,37 @@ def test_derivatives(name):
     if "second" in expected:
         sign = -1 if name in WRONG_SIGN else 1
         check(found["second"], [sign * np.array(each) for each in expected["second"]])
+
+
+@pytest.mark.parametrize("name", CURVED)
+def test_derivatives_of_rows(name):
+    """First ones beside MXNet's, second ones beside differences of the first."""
+    found, expected = curved(mx, name), REFERENCE["curved"][name]
+    if expected is not None:
+        check(found["value"], expected["value"])
+        check(found["first"], expected["first"])
+    if name in KINKED:
+        return
+    exact = curved(mx, name, "float64")["second"]
+    steps = directions(name, exact)
+    slope = sum((each.asnumpy() * step).sum() for each, step in zip(exact, steps, strict=True))
+    step = 1e-4
+    ahead, behind = (curved(mx, name, "float64", s)["sum"].asscalar() for s in (step, -step))
+    assert slope == pytest.approx((ahead - behind) / (2 * step), rel=1e-5, abs=1e-7)
+
+
+def test_every_operator_with_a_second_derivative_has_a_row():
+    known, missing = {get_op(name) for name in (*SMOOTH, *CURVED)}, []
+    for row in (row for table in rows.load().values() for row in table):
+        op = get_op(row.op)
+        if (
+            op in known
+            or op.takes_key
+            or op.gradient in ("loss", "refused")
+            or not row.differentiated(row.arrays())
+        ):
+            continue
+        known.add(op)
+        if any(abs(each.asnumpy()).max() > 0 for each in curved(mx, row.op).get("second", ())):
+            missing.append(row.op)
+    assert not missing
