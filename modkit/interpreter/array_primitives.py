@@ -197,7 +197,7 @@ def _reduction(ufunc: np.ufunc, sign: int = 0) -> Callable[[Any, Any], Run]:
 
 
 def _of_short_rows(whole: Run, shape: tuple[int, ...]) -> Run:
-    """A reduction of the last axis; of many short rows, of columns, where NumPy's loops are long."""
+    """A reduction of the last axis; of many short rows, one of columns: NumPy's loops are long."""
 
     def run(x: Array) -> Array:
         length = x.shape[-1]

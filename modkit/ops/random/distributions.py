@@ -128,14 +128,14 @@ class _Drawn:
 
     def poisson(self, shape: Shape, dtype: Any, lam: Any) -> Any:
         legal = (lam >= 0) & (lam < _MOST_RATE)
-        if legal is True:  # one number
+        if legal is True or np.all(legal):
             return self._generator.poisson(lam, shape).astype(dtype)
         made = self._generator.poisson(np.where(legal, lam, 0), shape)
         return np.where(legal | (lam < 0), made, np.where(lam > 0, lam, -1)).astype(dtype)
 
     def gamma(self, shape: Shape, dtype: Any, alpha: Any) -> Any:
         legal = (alpha >= 0) & (alpha < math.inf)
-        if legal is True:
+        if legal is True or np.all(legal):
             return self._generator.standard_gamma(alpha, shape, dtype)
         made = self._generator.standard_gamma(np.where(legal, alpha, 1), shape, dtype)
         return np.where(legal, made, np.where(alpha == math.inf, alpha, math.nan)).astype(dtype)
