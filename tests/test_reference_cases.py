@@ -236,6 +236,10 @@ def test_pickles_of_mxnet_are_read():
     assert again.asnumpy().tolist() == [[1, 2], [3, 4]]
     with pytest.raises(mx.MXNetError, match="pickle"):
         mx.nd.ones((1,)).__setstate__({"handle": b"\x01\x02"})
+    state, other = made["i"].__getstate__(), mx.nd.NDArray.__new__(mx.nd.NDArray)
+    assert list(state) == ["handle"] and type(state["handle"]) is bytearray
+    other.__setstate__(state)
+    assert other.dtype == np.int32 and other.asnumpy().tolist() == [5]
 
 
 def test_subclasses_of_sgd_override_its_implementation():

@@ -167,7 +167,14 @@ def _restored(content: bytes | bytearray) -> NDArray:
     return read_array(Reader(memoryview(content).cast("B"), "pickle"), "the array")
 
 
-NDArray._restore = _restored
+def _saved(array: NDArray) -> bytearray:
+    """The bytes of a single record."""
+    made = Buffers()
+    write_array(made, array, newest=array.size == 0 or array.ndim == 0)
+    return bytearray(b"".join(made))
+
+
+NDArray._restore, NDArray._saved = _restored, _saved
 
 
 def array_of(reader: Reader, record: Record) -> NDArray:

@@ -408,6 +408,13 @@ class NDArray(AbsentOperators, Methods):
     _restore: ClassVar[Callable[[Any], NDArray]]
     """Reads the bytes of a saved array; set by `modkit.ndarray.array_format`."""
 
+    _saved: ClassVar[Callable[[NDArray], bytearray]]
+    """The bytes of a saved array; set by `modkit.ndarray.array_format`."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state that MXNet pickles: the bytes of a file's record."""
+        return {"handle": self._saved()}
+
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         """Restore an array that MXNet has pickled as a file's bytes; FileFormatError if damaged."""
         made = NDArray._restore(state.get("handle") or b"")

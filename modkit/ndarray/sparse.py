@@ -215,7 +215,7 @@ def _compressed(
     if shape is None:
         shape = (starts.size - 1, int(columns.max(initial=-1)) + 1)
     made = CSRNDArray(_values(data, dtype), (starts, columns), shape, _as_context(ctx))
-    made.check_format(full_check=False)
+    made._check_lengths()
     return made
 
 

@@ -63,16 +63,21 @@ class CSRNDArray(BaseSparseNDArray):
         parts = (self._values.copy(), indices.copy(), indptr.copy())
         return sparse.csr_matrix(parts, shape=self._sizes)
 
-    def _check_parts(self) -> None:
+    def _check_lengths(self) -> None:
+        """Raise ParameterError unless there is one column number an element."""
         indptr, indices = self._places
         if len(self._sizes) != 2:
             raise self._wrong("expected two dimensions")
         if any(a.ndim != 1 for a in (self._values, indptr, indices)):
             raise self._wrong("data, indices and indptr have one dimension each")
-        if len(indptr) != self._sizes[0] + 1:
-            raise self._wrong(f"indptr has {len(indptr)} entries, expected {self._sizes[0] + 1}")
         if len(indices) != len(self._values):
             raise self._wrong(f"{len(self._values)} elements, but {len(indices)} column numbers")
+
+    def _check_parts(self) -> None:
+        self._check_lengths()
+        indptr, indices = self._places
+        if len(indptr) != self._sizes[0] + 1:
+            raise self._wrong(f"indptr has {len(indptr)} entries, expected {self._sizes[0] + 1}")
         if indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
             raise self._wrong(f"indptr does not climb from 0 to {len(indices)}")
 
@@ -91,7 +96,12 @@ class CSRNDArray(BaseSparseNDArray):
 
     def _rows(self) -> np.ndarray:
         """The row of each element."""
-        return np.repeat(np.arange(self._sizes[0]), np.diff(self._places[0]))
+        return np.repeat(np.arange(self._sizes[0]), self._counts())
+
+    def _counts(self) -> np.ndarray:
+        """The number of elements in each row."""
+        self._check_parts()
+        return np.diff(self._places[0])
 
 
 class RowSparseNDArray(BaseSparseNDArray):

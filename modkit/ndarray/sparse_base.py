@@ -204,6 +204,14 @@ class BaseSparseNDArray(NDArray):
         """Raise NotSupportedForSparseNDArray: a sparse array has no views."""
         raise self._refused("reshape")
 
+    def _at(self, idx: Any) -> NoReturn:
+        """Raise NotSupportedForSparseNDArray: a sparse array has no views."""
+        raise self._refused("_at")
+
+    def _slice(self, start: int | None, stop: int | None) -> NoReturn:
+        """Raise NotSupportedForSparseNDArray: a sparse array has no views."""
+        raise self._refused("_slice")
+
     def asscalar(self) -> NoReturn:
         """Raise NotSupportedForSparseNDArray, as in MXNet, for one element, too."""
         raise self._refused("asscalar")

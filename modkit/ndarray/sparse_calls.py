@@ -123,7 +123,7 @@ def _recorded_dot(op: Op, a: Any, b: Any, attrs: Mapping[str, Any]) -> NDArray |
         if not left:
             return columns_dot(a, back)
         whole = dot(op, [a, new(back, a._ctx)], {**attrs, "transpose_a": False})
-        rows = np.flatnonzero(np.diff(a._places[0]))
+        rows = np.flatnonzero(a._counts())
         return RowSparseNDArray(host(whole)[rows], (rows,), b.shape, a._ctx)
 
     return _record("dot", made, [a, b], gradient)

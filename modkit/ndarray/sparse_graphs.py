@@ -198,7 +198,7 @@ def _drawn(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Positions of at most ``most`` edges of each vertex, and the positions of their vertices."""
     indptr, columns = graph._places
-    counts = np.diff(indptr)[vertices]
+    counts = graph._counts()[vertices]
     ends = np.cumsum(counts)
     at = np.arange(counts.sum()) + np.repeat(indptr[vertices] - (ends - counts), counts)
     rows = np.repeat(np.arange(len(vertices)), counts)

@@ -239,7 +239,7 @@ def concat(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     same = {x.stype for x in inputs} == {CSR} and len({x.shape[1] for x in inputs}) == 1
     if not same or attrs["dim"] != 0 or len({x._values.dtype for x in inputs}) > 1:
         return None
-    rows = np.concatenate([np.diff(x._places[0]) for x in inputs])
+    rows = np.concatenate([x._counts() for x in inputs])
     places = np.concatenate([[0], np.cumsum(rows)]).astype(PLACES)
     columns = np.concatenate([x._places[1] for x in inputs])
     values = np.concatenate([x._values for x in inputs])
@@ -278,7 +278,7 @@ def take(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 def rows_of(x: CSRNDArray, rows: np.ndarray) -> CSRNDArray:
     """Rows of a matrix, in any order."""
     indptr, columns = x._places
-    counts = np.diff(indptr)[rows]
+    counts = x._counts()[rows]
     ends = np.concatenate([[0], np.cumsum(counts)]).astype(PLACES)
     at = np.repeat(indptr[rows] - ends[:-1], counts) + np.arange(ends[-1])
     return x._like(x._values[at], (ends, columns[at]), (len(rows), x.shape[1]))
@@ -310,7 +310,7 @@ def getnnz(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     if attrs["axis"] is None:
         return dense(np.array([len(x._values)], np.int64), x)
     if attrs["axis"] == 1:
-        return dense(np.diff(x._places[0]), x)
+        return dense(x._counts(), x)
     return dense(np.bincount(x._places[1], minlength=x.shape[1]).astype(np.int64), x)
 
 

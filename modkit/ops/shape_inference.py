@@ -78,11 +78,19 @@ def has_open_shape(op: Op, attrs: Attrs) -> bool:
     """Whether an operator without inputs leaves sizes of its result to the rest of the graph.
 
     Sizes of 0 and -1 do; which of them stands for an unknown one depends on the caller's
-    ``np_shape``. What is below -1 is no size, and the operator says so.
+    ``np_shape``. What is below -1 is no size, and the operator says so. All sizes of a range
+    without an end (``infer_range``) are open.
     """
-    if op.inputs or op.variadic or "shape" not in attrs:
+    if op.inputs or op.variadic:
         return False
+    if "shape" not in attrs:
+        return bool(attrs.get("infer_range")) and attrs["stop"] is None
     return -2 < min(attrs["shape"] or (0,)) < 1
+
+
+def with_open_shape(attrs: Attrs, shape: Sizes) -> Attrs:
+    """The parameters of an operator of an open shape, with that which the graph decides."""
+    return {**attrs, "shape" if "shape" in attrs else "infer_range": shape}
 
 
 def _guarded(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -13,6 +13,7 @@ from jax.ad_checkpoint import checkpoint_name
 from modkit.errors import MXNetError
 from modkit.ops import sparse_values
 from modkit.ops.parameters import Shape
+from modkit.ops.shape_inference import with_open_shape
 from modkit.symbol import whole_numbers
 from modkit.symbol.layout import Row, Stack, Value, moved_form
 from modkit.symbol.node_call import NodeCall
@@ -144,7 +145,7 @@ class Evaluation(NamedTuple):
     def attrs(self, node: int) -> Mapping[str, Any]:
         """A node's parameters, with the shape that the rest of the graph decides."""
         own = self.steps[node].attrs
-        return {**own, "shape": self.shapes[node]} if node in self.shapes else own
+        return with_open_shape(own, self.shapes[node]) if node in self.shapes else own
 
     def read(self, node: int, arrays: list[jax.Array]) -> list[jax.Array]:
         """A node's inputs, dense, in the types that it computes in."""

@@ -69,7 +69,7 @@ def infer_shapes(
         if not node.is_variable:  # an operator without inputs
             if not shape_inference.has_open_shape(node.op, node.params):
                 return None
-            sizes = node.params["shape"]
+            sizes = node.params.get("shape")
             return None if sizes is None else given_shape(sizes)
         given = known.get(node.name)
         declares = "__shape__" in node.attrs

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
+from modkit.base import NotSupportedForSparseNDArray
 from modkit.errors import FileFormatError, MXNetError, NotSupportedError
 
 FILES = Path(__file__).parent.parent / "reference" / "files"
@@ -138,8 +139,6 @@ REFUSED = [
     (lambda: sparse.csr_matrix(MATRIX, shape=(4, 4)), r"\(3, 3\).*\(4, 4\)"),
     (lambda: sparse.csr_matrix((1, 2, 3, 4)), "tuple of 4"),
     (lambda: sparse.csr_matrix(([1, 2], [0], [0, 2])), "2 elements, but 1 column"),
-    (lambda: sparse.csr_matrix(([1], [0], [0, 1]), shape=(4, 4)), "indptr has 2 entries"),
-    (lambda: sparse.csr_matrix(([1], [0], [0, 9])), "climb from 0 to 1"),
     (lambda: sparse.csr_matrix(([1], ([0, 1], [1]))), "1 elements, 2 rows and 1 columns"),
     (lambda: sparse.csr_matrix(([1], ([7], [1])), shape=(2, 2)), "rows outside"),
     (lambda: sparse.csr_matrix(("a", "b", "c")), "whole numbers"),
@@ -168,6 +167,13 @@ def test_what_is_refused(row):
         call()
 
 
+@pytest.mark.parametrize("array", [csr, rows])
+def test_a_sparse_array_has_no_views(array):
+    for view in (lambda a: a._at(0), lambda a: a._slice(0, 1), lambda a: a.reshape((4, 3))):
+        with pytest.raises(NotSupportedForSparseNDArray, match=array().stype):
+            view(array())
+
+
 WRONG = [
     (lambda: sparse.csr_matrix(([1, 2, 3], [0, 9, 1], [0, 2, 2, 3]), shape=(3, 4)), "column 9"),
     (lambda: sparse.csr_matrix(([1, 2, 3], [0, -2, 1], [0, 2, 2, 3]), shape=(3, 4)), "column -2"),
@@ -190,6 +196,35 @@ def test_check_format_looks_at_every_number_if_asked(row):
     if "climb" not in says:
         with pytest.raises(MXNetError, match=says):
             made.asnumpy()
+
+
+@pytest.mark.parametrize(
+    ("indptr", "says"),
+    [
+        ([0, 5, 2, 3], "climb from 0 to 3"),
+        ([1, 2, 2, 3], "climb from 0 to 3"),
+        ([0, 2, 2, 9], "climb from 0 to 3"),
+        ([0, 1, 3], "indptr has 3 entries, expected 4"),
+    ],
+)
+def test_row_pointers_are_checked_at_the_first_use(indptr, says):
+    made = sparse.csr_matrix(([1, 2, 3], [0, 1, 1], indptr), shape=(3, 4))
+    uses = [
+        made.check_format,
+        lambda: made.check_format(full_check=False),
+        made.asnumpy,
+        lambda: made[1],
+        lambda: made + made,
+        lambda: mx.nd.concat(made, made, dim=0),
+        lambda: mx.nd.take(made, mx.nd.array([2, 0])),
+        lambda: mx.nd.sparse.sum(made, axis=1),
+        lambda: mx.nd.sparse.dot(made, mx.nd.ones((4, 2))),
+        lambda: mx.nd.contrib.getnnz(made, axis=1),
+        lambda: made.tostype("default"),
+    ]
+    for use in uses:
+        with pytest.raises(MXNetError, match=says):
+            use()
 
 
 def test_columns_may_climb_in_each_row_only():

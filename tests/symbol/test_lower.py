@@ -12,6 +12,7 @@ from modkit.attribute import AttrScope
 from modkit.context import cpu
 from modkit.errors import MXNetError, ParameterError
 from modkit.name import NameManager
+from modkit.ndarray import ones
 from modkit.symbol import evaluate
 from modkit.symbol.lower import lower, streams_of
 from modkit.symbol.row_sparse import Factor, row_sources
@@ -116,6 +117,26 @@ def test_random_numbers_follow_the_name_not_the_place():
 
     np.testing.assert_array_equal(drop("d", False), drop("d", True))
     assert (drop("d", False) != drop("e", False)).any()
+
+
+@pytest.mark.parametrize(
+    ("attrs", "shape", "want"),
+    [
+        ({"start": 3}, (4,), [3, 4, 5, 6]),
+        ({"start": 1, "step": 0.5}, (2, 2), [[1, 1.5], [2, 2.5]]),
+        ({"start": 1, "step": -1, "repeat": 2}, (5,), [1, 1, 0, 0, -1]),
+        ({"start": 1, "repeat": 4}, (2,), [1, 1]),
+        ({"start": 2.7, "step": 1.6, "dtype": "int32"}, (3,), [2, 3, 4]),
+    ],
+)
+def test_a_range_without_an_end_has_the_shape_that_its_reader_decides(attrs, shape, want):
+    like = sym.Cast(sym.Variable("like"), dtype=attrs.get("dtype", "float32"))
+    net = sym.load_json((like * 0 + sym.arange(infer_range=True, **attrs)).tojson())
+    assert net.infer_shape(like=shape)[1] == [shape]
+    executor = net.bind(cpu(), {"like": ones(shape)})
+    assert executor.forward()[0].asnumpy().tolist() == want
+    with pytest.raises(MXNetError, match="give stop"):
+        sym.arange(infer_range=True, **attrs).eval()[0].asnumpy()
 
 
 def test_open_shapes_are_filled_in():

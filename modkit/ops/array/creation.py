@@ -8,7 +8,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from modkit.errors import NotSupportedError, ParameterError, ShapeError
+from modkit.errors import ParameterError, ShapeError
 from modkit.ops.elementwise.arithmetic import convert, is_whole
 from modkit.ops.parameters import Device, DType, Shape
 from modkit.ops.registry import op, unary
@@ -67,13 +67,20 @@ def _arange(
     Without ``stop``, from 0 up to ``start``. For a whole-number ``dtype``, ``start`` and ``step``
     are cut off towards zero first.
 
+    Args:
+        infer_range: without ``stop``, go on from ``start`` through an array of the shape that the
+            rest of the graph decides, which replaces the ``True`` when the graph runs.
+
     Raises:
-        NotSupportedError: ``infer_range`` without ``stop``.
         ParameterError: ``step`` is 0, or leads away from ``stop``; ``repeat`` is below 1.
+        ShapeError: nothing decides the shape for ``infer_range``.
     """
-    if infer_range and stop is None:
-        raise NotSupportedError("_arange: infer_range is not supported; give stop")
-    if stop is None:
+    shape: Any = infer_range if stop is None else False
+    if shape is True:
+        raise ShapeError("_arange: got infer_range=True and no reader of known shape; give stop")
+    if shape is not False:
+        stop = start + step * max(math.ceil(math.prod(shape) / max(repeat, 1)) - 0.5, 0.5)
+    elif stop is None:
         start, stop = 0.0, start
     if step == 0 or repeat < 1 or (stop - start) / step <= 0:
         raise ParameterError(
@@ -83,7 +90,8 @@ def _arange(
     kind = jnp.dtype(dtype)
     first, by = (int(start), int(step)) if is_whole(kind) else (start, step)
     numbers = _steps(math.ceil((stop - start) / step), kind, lambda i: first + i * by)
-    return jnp.repeat(numbers, repeat) if repeat > 1 else numbers
+    numbers = jnp.repeat(numbers, repeat) if repeat > 1 else numbers
+    return numbers if shape is False else numbers[: math.prod(shape)].reshape(shape)
 
 
 @op("_linspace", precision="float32")

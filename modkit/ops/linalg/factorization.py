@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
-from modkit.errors import ShapeError
+from modkit.errors import ParameterError, ShapeError
 from modkit.ops.linalg.gemm import EXACT, check_matrices, linalg, transposed
 from modkit.ops.own_gradient import with_gradient
+from modkit.ops.parameters import Attrs
 from modkit.ops.registry import op
 
 
@@ -23,7 +26,43 @@ def _mirrored(A: jax.Array) -> jax.Array:
     return A + lax.stop_gradient(lower + transposed(jnp.tril(A, -1)) - A)
 
 
-@linalg("potrf", same_shape=True)
+def _check_definite(arrays: Sequence[Any], attrs: Attrs) -> None:
+    """Raise ParameterError for a finite matrix that has no Cholesky factor."""
+    check_matrices("_linalg_potrf", *arrays, square=True)
+    A = np.asarray(arrays[0])
+    if np.isfinite(A).all():
+        try:
+            np.linalg.cholesky(A if attrs["lower"] else A.swapaxes(-1, -2))
+        except np.linalg.LinAlgError:
+            raise ParameterError(
+                f"_linalg_potrf: A: got a matrix of shape {A.shape} without a Cholesky factor, "
+                "expected symmetric positive definite ones"
+            ) from None
+
+
+def _check_factor(arrays: Sequence[Any], _attrs: Attrs) -> None:
+    """Raise ParameterError for a triangular matrix with a 0 on its diagonal."""
+    check_matrices("_linalg_potri", *arrays, square=True)
+    if (np.diagonal(arrays[0], 0, -2, -1) == 0).any():
+        raise ParameterError(
+            f"_linalg_potri: A: got a matrix of shape {arrays[0].shape} with a 0 on its diagonal, "
+            "expected Cholesky factors, as of potrf"
+        )
+
+
+def _check_regular(arrays: Sequence[Any], _attrs: Attrs) -> None:
+    """Raise ParameterError for a singular matrix."""
+    check_matrices("_linalg_inverse", *arrays, square=True)
+    with np.errstate(all="ignore"):
+        singular = np.linalg.slogdet(arrays[0])[0] == 0
+    if singular.any():
+        raise ParameterError(
+            f"_linalg_inverse: A: got a singular matrix of shape {arrays[0].shape}, expected "
+            "matrices that have an inverse"
+        )
+
+
+@linalg("potrf", same_shape=True, check_values=_check_definite)
 def potrf(A: jax.Array, *, lower: bool = True) -> jax.Array:
     """Cholesky factor: the lower triangular L with ``L Lᵀ = A``.
 
@@ -35,7 +74,7 @@ def potrf(A: jax.Array, *, lower: bool = True) -> jax.Array:
         A: (..., N, N), symmetric and positive definite.
         returns: (..., N, N).
 
-    Differs: a compiled program cannot raise: a matrix that is not positive definite gives NaN.
+    Differs: a compiled graph cannot raise: a matrix that is not positive definite gives NaN.
     """
     check_matrices("_linalg_potrf", A, square=True)
     if not lower:
@@ -43,7 +82,7 @@ def potrf(A: jax.Array, *, lower: bool = True) -> jax.Array:
     return lax.linalg.cholesky(_mirrored(A), symmetrize_input=True)
 
 
-@linalg("potri", same_shape=True)
+@linalg("potri", same_shape=True, check_values=_check_factor)
 def potri(A: jax.Array, *, lower: bool = True) -> jax.Array:
     """The inverse of a matrix from its Cholesky factor, ``(A Aᵀ)⁻¹`` for a lower triangular A.
 
@@ -55,7 +94,7 @@ def potri(A: jax.Array, *, lower: bool = True) -> jax.Array:
         A: (..., N, N).
         returns: (..., N, N).
 
-    Differs: a compiled program cannot raise: a singular factor gives infinities or NaN.
+    Differs: a compiled graph cannot raise: a singular factor gives infinities or NaN.
     """
     check_matrices("_linalg_potri", A, square=True)
     if not lower:
@@ -102,7 +141,7 @@ def syevd(A: jax.Array) -> tuple[jax.Array, jax.Array]:
     return rows * lax.stop_gradient(jnp.where(sign == 0, 1, sign)), values
 
 
-@linalg("inverse", same_shape=True)
+@linalg("inverse", same_shape=True, check_values=_check_regular)
 def inverse(A: jax.Array) -> jax.Array:
     """The inverse of each matrix.
 
@@ -110,7 +149,7 @@ def inverse(A: jax.Array) -> jax.Array:
         A: (..., N, N).
         returns: (..., N, N).
 
-    Differs: a compiled program cannot raise: a singular matrix gives infinities or NaN.
+    Differs: a compiled graph cannot raise: a singular matrix gives infinities or NaN.
     """
     check_matrices("_linalg_inverse", A, square=True)
     return jnp.linalg.inv(A)
