@@ -31,7 +31,7 @@ class AttrScope(metaclass=Scoped):
                 raise ParameterError(
                     f"AttrScope: {name!r}: got {value!r}, expected a string such as {str(value)!r}"
                 )
-        self._own = dict(kwargs)
+        self._attr = dict(kwargs)
 
     def get(self, attr: Mapping[str, str] | None) -> dict[str, str]:
         """The scope's attributes, overridden by those in ``attr``.
@@ -40,10 +40,10 @@ class AttrScope(metaclass=Scoped):
         """
         entered = AttrScope._stack.entered
         if len(entered) == 1 and entered[0] is self:  # as for most symbols
-            return self._own | dict(attr or {})
+            return self._attr | dict(attr or {})
         last = next((i for i in reversed(range(len(entered))) if entered[i] is self), None)
         around = [self] if last is None else entered[: last + 1]
-        return {n: v for scope in around for n, v in scope._own.items()} | dict(attr or {})
+        return {n: v for scope in around for n, v in scope._attr.items()} | dict(attr or {})
 
     def __enter__(self) -> AttrScope:
         AttrScope._stack.entered.append(self)

@@ -48,15 +48,16 @@ def raises_at_calls() -> bool:
 def bulk(size: int) -> Iterator[None]:
     """A context in which ``Module.fit`` trains on ``size`` batches in one call.
 
-    Equivalent to ``fit(..., steps_per_call=size)``, which documents the effect on callbacks.
+    Equivalent to ``fit(..., steps_per_call=size)``, which documents the effect on callbacks. With
+    0 there is a call for each batch, as with 1.
 
     Raises:
-        ParameterError: ``size`` is not a positive integer.
+        ParameterError: ``size`` is not an integer from 0 on.
     """
     global _steps_per_call
-    size = check_steps("bulk: size", size)
+    at_once = check_steps("bulk: size", size or 1)
     steps, before = _steps_per_call, set_bulk_size(size)
-    _steps_per_call = size
+    _steps_per_call = at_once
     try:
         yield
     finally:

@@ -87,7 +87,9 @@ def test_bulk_size_is_remembered():
     for wrong in ("5", 2.5, None):
         with pytest.raises(TypeError, match=f"set_bulk_size: got {wrong!r}, expected an integer"):
             mx.engine.set_bulk_size(wrong)
-    for wrong in ("5", 0):
+    with mx.engine.bulk(0):
+        assert (mx.engine.steps_per_call(), mx.engine.set_bulk_size(0)) == (1, 0)
+    for wrong in ("5", -1):
         with pytest.raises(ParameterError, match="bulk: size: got"), mx.engine.bulk(wrong):
             pass
     assert mx.engine.set_bulk_size(before) == before

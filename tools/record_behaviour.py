@@ -3221,6 +3221,140 @@ def refused_calls_and_ignored_parameters(mx):
     return [found, module._optimizer.num_update]
 
 
+@question
+def kept_states(mx):
+    """States stay when the bucket, the batch size or the module with shared arrays changes."""
+
+    def net(length):
+        total = mx.sym.sum(mx.sym.Variable("data"), axis=1, keepdims=True)
+        state = mx.sym.Variable("state")
+        scores = mx.sym.FullyConnected(total + state, num_hidden=2, name="fc")
+        outputs = [mx.sym.SoftmaxOutput(scores, name="softmax"), mx.sym.BlockGrad(state + 1)]
+        return mx.sym.Group(outputs), ["data"], ["softmax_label"]
+
+    found = []
+    for contexts in ([mx.cpu(0)], [mx.cpu(0), mx.cpu(1)]):
+        module = mx.mod.BucketingModule(net, 3, state_names=["state"], context=contexts)
+        module.bind([("data", (2, 3))], [("softmax_label", (2,))])
+        module.init_params(mx.init.One())
+        module.set_states(value=0)
+        for length in (3, 2, 3, 4):
+            batch = mx.io.DataBatch(
+                [mx.nd.ones((2, length))], [mx.nd.zeros((2,))], bucket_key=length,
+                provide_data=[("data", (2, length))], provide_label=[("softmax_label", (2,))],
+            )  # fmt: skip
+            module.forward(batch)
+            found.append(plain(module.get_outputs()[1]))
+            module.set_states(states=[module.get_outputs(False)[1]])
+    sums = mx.sym.broadcast_add(mx.sym.Variable("data"), mx.sym.Variable("state", shape=(1, 3)))
+    module = mx.mod.Module(sums, label_names=None, state_names=["state"])
+    module.bind([("data", (2, 3))], for_training=False)
+    module.init_params()
+    module.set_states(value=5)
+    for size in (2, 4, 1):
+        module.forward(mx.io.DataBatch([mx.nd.zeros((size, 3))]))
+        found.append(module.get_outputs()[0])
+    other = mx.mod.Module(mx.sym.negative(sums), label_names=None, state_names=["state"])
+    other.bind([("data", (1, 3))], for_training=False, shared_module=module)
+    other.set_states(value=7)
+    return found + module.get_states(False)[0]
+
+
+@question
+def default_rules_of_custom_operators(mx):
+    """Arguments keep the shapes and types that are given; the outputs have the first one's."""
+
+    @mx.operator.register("tail_of_sum")
+    class Prop(mx.operator.CustomOpProp):
+        def list_arguments(self):
+            return ["data", "tail"]
+
+        def create_operator(self, ctx, shapes, dtypes):
+            return Op()
+
+    class Op(mx.operator.CustomOp):
+        def forward(self, is_train, req, in_data, out_data, aux):
+            sums = mx.nd.broadcast_add(in_data[0], in_data[1].astype(in_data[0].dtype))
+            self.assign(out_data[0], req[0], sums)
+
+        def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+            self.assign(in_grad[0], req[0], out_grad[0])
+            self.assign(in_grad[1], req[1], mx.nd.sum(out_grad[0], axis=0, keepdims=True))
+
+    net = mx.sym.Custom(
+        data=mx.sym.Variable("data"), tail=mx.sym.Variable("tail"), op_type="tail_of_sum"
+    )
+    executor = net.simple_bind(mx.cpu(), data=(2, 3), tail=(1, 3))
+    executor.arg_dict["tail"][:] = 2
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones((2, 3)))
+    eager = mx.nd.Custom(
+        mx.nd.ones((2, 3)), mx.nd.ones((1, 3), dtype="float64"), op_type="tail_of_sum"
+    )
+    types = net.infer_type(data="float64", tail="float32")[:2]
+    return [
+        net.infer_shape(data=(2, 3), tail=(1, 3)),
+        [[np.dtype(each).name for each in part] for part in types],
+        executor.outputs[0], executor.grad_dict["tail"], eager,
+    ]  # fmt: skip
+
+
+@question
+def base_modules_without_names(mx):
+    """A subclass of BaseModule that does all by itself trains in `fit`."""
+    calls = []
+
+    class Own(mx.mod.BaseModule):
+        def bind(self, *args, **kwargs):
+            self.binded = True
+
+        def init_params(self, *args, **kwargs):
+            self.params_initialized = True
+
+        def init_optimizer(self, *args, **kwargs):
+            self.optimizer_initialized = True
+
+        def get_params(self):
+            return {}, {}
+
+        def set_params(self, *args, **kwargs):
+            pass
+
+        def forward(self, data_batch, is_train=None):
+            self.outputs = [data_batch.data[0] * 2]
+
+        def get_outputs(self, merge_multi_context=True):
+            return self.outputs
+
+        def backward(self, out_grads=None):
+            calls.append("backward")
+
+        def update(self):
+            calls.append("update")
+
+        def update_metric(self, eval_metric, labels, pre_sliced=False):
+            eval_metric.update(labels, self.outputs)
+            calls.append(eval_metric.get()[1])
+
+    data = mx.io.NDArrayIter(np.eye(4, 2), np.arange(4) % 2, 2)
+    Own().fit(data, eval_data=data, num_epoch=1, eval_metric="acc")
+    return calls
+
+
+@question
+def what_old_programs_read(mx):
+    """Private members of cells and scopes."""
+    cell = mx.rnn.FusedRNNCell(2, 2, mode="gru", bidirectional=True, prefix="g_")
+    vector = mx.nd.arange(180)
+    parts = cell._slice_weights(vector, 3, 2)
+    parts["g_l0_i2h_r_weight"][:] = -1
+    conv = mx.rnn.ConvLSTMCell(input_shape=(1, 3, 8, 8), num_hidden=4)
+    return [
+        cell._num_gates, conv._num_gates, list(parts), parts["g_r1_h2h_o_bias"], vector[:8],
+        mx.AttrScope(ctx_group="a")._attr,
+    ]  # fmt: skip
+
+
 def main():
     """Ask the reference and write its answers."""
     mx = importlib.import_module("mxnet")

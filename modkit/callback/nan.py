@@ -27,9 +27,9 @@ def _first_not_finite(run: Run, outputs: Sequence[Any], *, params: bool = True) 
     It waits for the step.
     """
     module = run.module
-    for name, value in zip(module.output_names, outputs, strict=False):
+    for place, value in enumerate(outputs):
         if hasattr(value, "_cell") and np.isnan(np.asarray(value._cell.get())).any():
-            return f"output {name!r} is NaN"
+            return f"output {module.output_names[place]!r} is NaN"
     for name, value in module._values().items() if params else ():
         if not np.isfinite(np.asarray(value)).all():
             return f"parameter {name!r} is not finite"

@@ -556,8 +556,15 @@ class BaseModule:
         return metric
 
     def _names(self) -> tuple[list[str], list[str]]:
-        """Names of the data inputs, and of the labels that the network has."""
-        return self.data_names, list(getattr(self, "label_names", []))
+        """Names of the data inputs, and of the labels that the network has.
+
+        A subclass need not have either, as `fit` reads names for arrays only.
+        """
+        try:
+            data = self.data_names
+        except NotImplementedError:
+            data = []
+        return data, list(getattr(self, "label_names", []))
 
     def _bound_order(self) -> tuple[list[str], list[str]]:
         """Names of the data inputs and of the labels, in the order of a batch's arrays."""

@@ -391,7 +391,7 @@ class Optimizer:
 
     def set_lr_scale(self, args_lrscale: Mapping[Any, float]) -> None:
         """Raise: replaced by `set_lr_mult`."""
-        raise NotSupportedError(f"set_lr_scale({args_lrscale!r}): use set_lr_mult")
+        raise DeprecationWarning(f"set_lr_scale({args_lrscale!r}) is gone; use set_lr_mult")
 
     def set_lr_mult(self, args_lr_mult: Mapping[Any, float]) -> None:
         """Set rate multipliers by name or index; they override the Symbol's attributes."""

@@ -117,6 +117,10 @@ class BaseRNNCell(ChecksArguments):
         """Name suffixes of the gates for unpacked weights, in order; empty without weights."""
         return ()
 
+    @property
+    def _num_gates(self) -> int:
+        return len(self._gate_names)
+
     def _gates(self, inputs: Symbol, states: Sequence[Symbol], name: str) -> tuple[Symbol, Symbol]:
         """The pre-activations of all gates from the input, and from the state."""
         raise NotImplementedError

@@ -103,7 +103,7 @@ class _DenseCell(BaseRNNCell):
         return [{"shape": (0, self._num_hidden), "__layout__": "NC"}]
 
     def _gates(self, inputs: Symbol, states: Sequence[Symbol], name: str) -> tuple[Symbol, Symbol]:
-        rows = self._num_hidden * len(self._gate_names)
+        rows = self._num_hidden * self._num_gates
         from_input = compose(
             "FullyConnected", data=inputs, weight=self._iW, bias=self._iB,
             num_hidden=rows, name=f"{name}i2h",

@@ -96,7 +96,7 @@ class BaseConvRNNCell(BaseRNNCell):
         self, inputs: Symbol, states: Sequence[Symbol], name: str
     ) -> tuple[Symbol, Symbol]:
         """The pre-activations of all gates from the input, and from the state."""
-        filters = self._num_hidden * len(self._gate_names)
+        filters = self._num_hidden * self._num_gates
         from_input = compose(
             "Convolution", data=inputs, weight=self._iW, bias=self._iB, name=f"{name}i2h",
             **self._i2h(filters),

@@ -9,7 +9,7 @@ from typing import Any
 
 from modkit.errors import ParameterError, warn_caller
 from modkit.initializer import FusedRNN
-from modkit.initializer.rnn import GATE_NAMES, gate_shapes, gate_shapes_of
+from modkit.initializer.rnn import GATE_NAMES, GateShapes, gate_shapes, gate_shapes_of
 from modkit.ndarray import NDArray, concatenate
 from modkit.rnn.base import (
     BaseRNNCell,
@@ -92,12 +92,20 @@ class FusedRNNCell(BaseRNNCell):
         """
         args = dict(args)
         vector = popped(self, args, str(self._parameter.name))
-        start = 0
-        for name, shape in gate_shapes_of(vector.size, *self._layout):
+        shapes = gate_shapes_of(vector.size, *self._layout)
+        return args | {name: part.copy() for name, part in self._parts(vector, shapes).items()}
+
+    def _slice_weights(self, arr: NDArray, li: int, lh: int) -> Weights:
+        """Views of all gates' weights and biases, for ``li`` inputs and ``lh`` units."""
+        return self._parts(arr, gate_shapes(li, lh, *self._layout[1:]))
+
+    def _parts(self, vector: NDArray, shapes: GateShapes) -> Weights:
+        parts, start = {}, 0
+        for name, shape in shapes:
             size = math.prod(shape)
-            args[self._prefix + name] = vector[start : start + size].reshape(shape).copy()
+            parts[self._prefix + name] = vector[start : start + size].reshape(shape)
             start += size
-        return args
+        return parts
 
     def pack_weights(self, args: Mapping[str, NDArray]) -> Weights:
         args = dict(args)

@@ -394,7 +394,7 @@ def test_what_the_base_class_cannot_do():
     assert base.create_state(0, nd.ones((2,))) is None
     with pytest.raises(NotImplementedError, match="update"):
         base.update(0, nd.ones((2,)), nd.ones((2,)), None)
-    with pytest.raises(NotSupportedError, match="set_lr_mult"):
+    with pytest.raises(DeprecationWarning, match="set_lr_mult"):
         base.set_lr_scale({})
 
 
