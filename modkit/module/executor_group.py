@@ -25,7 +25,15 @@ from modkit.module.split_batch import cut, groups_of, value_of
 from modkit.ndarray import CSRNDArray, NDArray, add_n, concat
 from modkit.ndarray.sparse_cell import SparseCell
 from modkit.ndarray.sparse_views import dense_view
-from modkit.ndarray.storage import Cell, InputCell, ShardedInputCell, cell_of, take_over, x64_for
+from modkit.ndarray.storage import (
+    Cell,
+    InputCell,
+    ShardedInputCell,
+    cell_of,
+    settle,
+    take_over,
+    x64_for,
+)
 from modkit.ops.stype import ROWS
 from modkit.step.bound import Bound
 from modkit.step.store import Store
@@ -473,12 +481,14 @@ class DataParallelExecutorGroup(GroupInspection):
         Raises:
             ShapeError: arrays of other shapes than those that are bound.
         """
-        if not self.follows_store:
-            self.bind_as_stored()
-        label = (data_batch.label or None) if self.label_shapes else None
-        _check_shapes(data_batch.data, self.data_shapes)
-        _check_shapes(label or (), self.label_shapes or ())
-        self.begin(data_batch.data, label, self.for_training if is_train is None else is_train)
+        data, label = data_batch.data, (data_batch.label or None) if self.label_shapes else None
+        settle((*data, *(label or ())))
+        with self.store.lock:  # else another thread binds or feeds in between
+            if not self.follows_store:
+                self.bind_as_stored()
+            _check_shapes(data, self.data_shapes)
+            _check_shapes(label or (), self.label_shapes or ())
+            self.begin(data, label, self.for_training if is_train is None else is_train)
         self.show_internals()
 
     def reshape(self, data_shapes: Any, label_shapes: Any = None) -> None:

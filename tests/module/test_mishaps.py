@@ -223,6 +223,29 @@ def test_a_store_of_the_users_own_sums_while_other_threads_read():
     assert len(found) == len(names)
 
 
+@pytest.mark.parametrize("of_group", [False, True])
+def test_no_thread_feeds_or_binds_between_the_arrays_of_a_batch_and_its_pass(monkeypatch, of_group):
+    data, taken = batches(1)[0], []
+    module = ready(mlp(), data)
+    group = module._exec_group
+    begin, lock = group.begin, group.store.lock
+
+    def take():
+        taken.append(lock.acquire(blocking=False))
+        if taken[-1]:
+            lock.release()
+
+    def watched(*args):
+        other = threading.Thread(target=take)
+        other.start()
+        other.join(timeout=60)
+        begin(*args)
+
+    monkeypatch.setattr(group, "begin", watched)
+    (group if of_group else module).forward(data, is_train=True)
+    assert taken == [False]
+
+
 def test_waitall_runs_what_is_under_way():
     data = batches(1)[0]
     module = ready(mlp(), data)
