@@ -61,10 +61,10 @@ def _decided(
     if partial or facts.all(known):
         return tuple([shown(fact) for fact in each] for each in found)  # type: ignore[return-value]
     names = [n.name for n in graph.arguments]
-    unknown = [(n, shown(f)) for n, f in zip(names, found[0], strict=True) if not known(f)]
+    undecided = [(n, shown(f)) for n, f in zip(names, found[0], strict=True) if not known(f)]
     warn_caller(
         f"the {what} of these arguments does not follow from what is given ({hint}give them too):"
-        + "".join(f"\n\t{name}: {fact}" for name, fact in unknown)
+        + "".join(f"\n\t{name}: {fact}" for name, fact in undecided)
     )
     return None, None, None
 

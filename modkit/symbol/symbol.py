@@ -326,11 +326,7 @@ class Symbol(Fluent):
         return infer_shape(self.graph, args, kwargs, partial=False)
 
     def infer_shape_partial(self, *args: Any, **kwargs: Any) -> Inferred:
-        """`infer_shape`, with ``()`` and 0 for what is not decided.
-
-        Args:
-            *args, **kwargs: see `infer_shape`.
-        """
+        """`infer_shape`, with ``()`` and 0 for what is not decided."""
         return infer_shape(self.graph, args, kwargs, partial=True)
 
     def infer_type(self, *args: Any, **kwargs: Any) -> Inferred:
@@ -350,11 +346,7 @@ class Symbol(Fluent):
         return infer_type(self.graph, args, kwargs, partial=False)
 
     def infer_type_partial(self, *args: Any, **kwargs: Any) -> Inferred:
-        """`infer_type`, with ``None`` for what is not decided.
-
-        Args:
-            *args, **kwargs: see `infer_type`.
-        """
+        """`infer_type`, with ``None`` for what is not decided."""
         return infer_type(self.graph, args, kwargs, partial=True)
 
     def _infer_shape_impl(self, partial: bool, *args: Any, **kwargs: Any) -> Inferred:
