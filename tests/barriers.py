@@ -1,4 +1,4 @@
-"""What a test of kept barriers needs."""
+"""Parts of the tests of kept barriers."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""How much Python does, told by a number that no other load on the machine changes."""
+"""The work of Python code, as a number that no other load on the machine changes."""
 
 import sys
 

@@ -20,7 +20,7 @@ DEVICES, CLASSES = 4, 1000
 
 @dataclass(frozen=True)
 class Size:
-    """How many images, of how many pixels a side."""
+    """The number of images, and of pixels a side."""
 
     batch: int
     pixels: int

@@ -1,4 +1,4 @@
-"""How a module gets its KVStore, and FeedForward, the estimator from before modules."""
+"""The KVStore of a module, and FeedForward, the estimator from before modules."""
 
 import logging
 import warnings

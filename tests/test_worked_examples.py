@@ -54,7 +54,7 @@ class TestTwiceAPlusB:
         _assert_equal(executor.grad_dict["b"], [[1, 1], [1, 1]])
 
     def test_copy_params_from_copies(self):
-        """What is written to the source afterwards does not reach the executor."""
+        """Later writes to the source do not reach the executor."""
         _, executor = self.bind()
         source = {"a": _array([[1, 2], [3, 4]]), "b": mx.nd.zeros((2, 2))}
         executor.copy_params_from(source)

@@ -188,7 +188,7 @@ def training_s(make, stride):
 
 
 def attack(name, signals, seed=0):
-    """How the runs of one attack ended, by verdict."""
+    """The runs of one attack, by verdict."""
     make, numbers = ATTACKS[name], random.Random(seed)
     stride = 4 if name == "bulk" else 1
     reached = undisturbed(make, STEPS + stride, stride)

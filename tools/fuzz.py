@@ -78,7 +78,7 @@ def reader_names():
 
 
 def run_one(name, seconds, count, arguments):
-    """How many inputs were tried, and whether one was answered wrongly."""
+    """The number of inputs that were tried, and whether one had a wrong result."""
     command = [sys.executable, __file__, "--one", name, "--seconds", str(seconds),
                "--count", str(count), "--seed", str(arguments.seed)]  # fmt: skip
     command += ["--coverage"] if arguments.coverage else []

@@ -44,13 +44,13 @@ WORDS = {bool: "bool", int: "int", float: "float", str: "str", type(None): "None
 
 
 class World(typing.NamedTuple):
-    """What differs between ``mx.nd`` and ``mx.sym``."""
+    """Differences of ``mx.nd`` and ``mx.sym``."""
 
     package: str
     tensor: str
-    """What functions return."""
+    """The type of results."""
     taken: str
-    """What they take as an input."""
+    """The type of inputs."""
     extras: tuple[str, ...]
     """Keywords that every function takes."""
     makes_inputs: bool
@@ -246,7 +246,7 @@ class _Unknown(Mapping):
 
 
 def result(op: Op, world: World) -> str:
-    """What a call returns: in ``mx.nd`` a list where there are several outputs."""
+    """The result of a call: in ``mx.nd`` a list where there are several outputs."""
     if world.makes_inputs:
         return world.tensor
     try:

@@ -19,7 +19,7 @@ import record_continuing
 
 
 def outputs_of(folder, name, row, inputs):
-    """What a checkpoint's net makes of the inputs."""
+    """The outputs of a checkpoint's net."""
     symbol, args, auxs = mx.model.load_checkpoint(str(folder / name), row["epoch"])
     labels = [label for label in row["labels"] if label in inputs]
     if len(labels) < len(row["labels"]):

@@ -170,7 +170,7 @@ def random_params(symbol, shapes, rng):
 
 
 def outputs_of(symbol, args, auxs, inputs, train=False):
-    """What a net makes of its inputs."""
+    """The outputs of a net."""
     module = mx.mod.Module(symbol, ["data"], [n for n in inputs if n != "data"] or None)
     labels = [(n, v.shape) for n, v in inputs.items() if n != "data"]
     module.bind([("data", inputs["data"].shape)], labels or None, for_training=train)
@@ -281,7 +281,7 @@ def record_gluon():
 
 
 def record_feedforward():
-    """What the estimator from before modules saves after two epochs."""
+    """The files of the estimator from before modules after two epochs."""
     rng = np.random.RandomState(5)
     data, label = rng.randn(20, 8).astype(np.float32), rng.randint(0, 3, 20)
     mx.random.seed(5)

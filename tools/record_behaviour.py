@@ -921,7 +921,7 @@ def iterator_last_batch(mx):
 
 @question
 def iterator_descriptions(mx):
-    """What iterators say of themselves; several arrays; names given and by default."""
+    """The descriptions of iterators; several arrays; names given and by default."""
     one = small_iterator(mx)
     many = mx.io.NDArrayIter(
         {"b": np.zeros((6, 2)), "a": np.zeros((6, 3, 1))},
@@ -1045,7 +1045,7 @@ def prediction_leaves_the_padding_out(mx):
 
 @question
 def fit_calls_back_in_order(mx):
-    """What `fit` calls, with which counts, over two epochs and a validation set."""
+    """The calls of `fit`, with their counts, over two epochs and a validation set."""
     calls = []
 
     def batch_end(param):
@@ -1202,7 +1202,7 @@ def symbols_of_buckets(mx):
 
 @question
 def order_of_calls(mx):
-    """What is raised when a step is left out."""
+    """The errors when a step is left out."""
     module = mx.mod.Module(small_net(mx))
     answer = {
         "init_params": refusal(module.init_params),
@@ -1375,7 +1375,7 @@ def buckets(mx):
 
 @question
 def what_callbacks_can_read(mx):
-    """What ``locals`` holds for a callback: names that users read, and their values."""
+    """The ``locals`` of a callback: names that users read, and their values."""
     module = mx.mod.Module(small_net(mx))
     iterator = small_iterator(mx, count=8)
     fitted, scored = [], []
@@ -1511,7 +1511,7 @@ def shapes_from_the_output(mx):
 
 @question
 def refused_by_the_core(mx):
-    """What MXNet's core refuses: its own error, whatever else it is."""
+    """Refusals of MXNet's core: its own error, with any other class."""
     error = mx.base.MXNetError
     calls = {
         "word": lambda: mx.nd.ones("a"),

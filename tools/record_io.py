@@ -23,7 +23,7 @@ FILES = FOLDER / "files"
 
 
 def shown(scenario):
-    """What the scenario returned, or that it failed."""
+    """The result of the scenario, or that it failed."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             return scenario(mx, folder)

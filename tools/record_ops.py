@@ -220,7 +220,7 @@ def _differentiable(mx, case):
 
 
 def _handle(mx, name):
-    """What is the same for all names of an operator."""
+    """The facts that all names of an operator share."""
     handle = ctypes.c_void_p()
     mx.base.check_call(mx.base._LIB.NNGetOpHandle(name.encode(), ctypes.byref(handle)))
     return handle.value

@@ -19,7 +19,7 @@ from tools.reference import ENVIRONMENT, FOLDER
 
 
 def ask(infer, given, error):
-    """What an inference answers, ``"error"`` where it refuses."""
+    """The result of an inference, ``"error"`` where it refuses."""
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             return [list(each) for each in infer(**given)]

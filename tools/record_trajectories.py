@@ -433,7 +433,7 @@ def train(row, net, start):
 
 
 def share_of_tolerance(got, want, start):
-    """How much of the test's tolerance the worst value uses; above 1 the test would fail.
+    """The share of the test's tolerance that the worst value uses; above 1 the test would fail.
 
     The tolerance is `RTOL` of the largest move in the array, with room for float32's rounding of
     the value; for outputs `RTOL` of the value instead. Fixed gammas have a test of their own.

@@ -1,4 +1,4 @@
-"""What threads share is made once."""
+"""Values that threads share are made once."""
 
 import threading
 
@@ -31,7 +31,7 @@ def test_the_last_asked_for_are_kept():
 
     @made_once(maxsize=2)
     def make(name):
-        """What is made."""
+        """A value to be made."""
         made.append(name)
         return name
 

@@ -99,7 +99,7 @@ def test_tell_is_where_the_next_record_begins(tmp_path):
 
 
 def test_opening_a_writer_again_begins_a_new_file(tmp_path):
-    """What was in its buffer belongs to the file that it empties."""
+    """The buffer of a writer belongs to the file that it empties."""
     with MXIndexedRecordIO(tmp_path / "x.idx", tmp_path / "x.rec", "w") as file:
         for number in range(5):
             file.write_idx(number, b"old")

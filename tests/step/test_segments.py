@@ -96,7 +96,7 @@ def results(executor):
 
 
 def passes(executor, seed=3):
-    """What comes out of passes in every order of calls."""
+    """The results of passes in every order of calls."""
     found = []
     mx.random.seed(seed)
     for read_first in (False, True, False):
