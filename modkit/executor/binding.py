@@ -97,7 +97,9 @@ def bind(
     joined = Symbol(joined_by_name(symbol.graph, apart))
     grads = {n: grads.get(n) for n in names}
     if _runs_node_by_node(joined, {**arguments, **aux}):
-        made: Executor = NodeByNode(joined, ctx, arguments, grads, aux, requests, group2ctx)
+        made: Executor = NodeByNode(
+            joined, ctx, arguments, grads, aux, requests, group2ctx=group2ctx
+        )
     else:
         made = make_executor(joined, ctx, arguments, grads, aux, requests, group2ctx)
     made._argument_names, made._has_grads = names, args_grad is not None

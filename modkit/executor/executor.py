@@ -52,35 +52,29 @@ class Executor:
         grads: Mapping[str, NDArray | None],
         aux: Handles,
         grad_req: Mapping[str, str],
-        bound: Bound,
+        bound: Bound | None = None,
         group2ctx: Mapping[str, Context] | None = None,
     ):
-        self._hold(symbol, ctx, args, grads, aux, grad_req)
-        self._group2ctx, self._merges = group2ctx, common_expressions.is_on()
-        self._bound, self._lent = bound, bound.lent()
-        graph = symbol.graph
-        contexts = contexts_of(graph, ctx, group2ctx)
-        stypes = storage_of_outputs(graph, {n: a.stype for n, a in {**args, **aux}.items()})
-        self._outputs = [
-            view_of(cell, contexts[graph.index[id(head.node)]], stype)
-            for cell, head, stype in zip(bound.arrays.outputs, symbol.heads, stypes, strict=True)
-        ]
-
-    def _hold(
-        self,
-        symbol: Symbol,
-        ctx: Context,
-        args: Handles,
-        grads: Mapping[str, NDArray | None],
-        aux: Handles,
-        grad_req: Mapping[str, str],
-    ) -> None:
-        """Set the graph and its arrays."""
         self._symbol, self._ctx, self._grad_req = symbol, ctx, dict(grad_req)
         self.arg_dict, self.aux_dict, self.grad_dict = args, aux, dict(grads)
         self._argument_names, self._has_grads = list(args), True
         self._monitor: MonitorCallback | None = None
         self._monitor_all = False
+        self._group2ctx = group2ctx
+        self._attach(bound)
+
+    def _attach(self, bound: Any) -> None:
+        """Take the program of the graph, and show its outputs."""
+        self._bound, self._lent = bound, bound.lent()
+        self._merges = common_expressions.is_on()
+        graph, arrays = self._symbol.graph, {**self.arg_dict, **self.aux_dict}
+        contexts = contexts_of(graph, self._ctx, self._group2ctx)
+        stypes = storage_of_outputs(graph, {n: a.stype for n, a in arrays.items()})
+        heads = zip(bound.arrays.outputs, self._symbol.heads, stypes, strict=True)
+        self._outputs = [
+            view_of(cell, contexts[graph.index[id(head.node)]], stype)
+            for cell, head, stype in heads
+        ]
 
     # ── What is bound ───────────────────────────────────────────────────────────────────────
 

@@ -17,7 +17,6 @@ from modkit.step.cotangents import Cotangents
 from modkit.step.placement import contexts_of
 from modkit.symbol.graph import Node
 from modkit.symbol.lower import lower
-from modkit.symbol.symbol import Symbol
 
 
 class NodeByNode(Executor):
@@ -28,24 +27,14 @@ class NodeByNode(Executor):
     body, and shape of its inputs. As in MXNet, `bind` makes it and `simple_bind` does not.
     """
 
-    def __init__(
-        self,
-        symbol: Symbol,
-        ctx: Context,
-        args: Handles,
-        grads: Mapping[str, NDArray | None],
-        aux: Handles,
-        grad_req: Mapping[str, str],
-        group2ctx: Mapping[str, Context] | None = None,
-    ):
-        self._hold(symbol, ctx, args, grads, aux, grad_req)
-        self._lowered, self._group2ctx = lower(symbol), group2ctx
-        nodes = self._lowered.graph.nodes
-        contexts = contexts_of(self._lowered.graph, ctx, group2ctx)
-        self._places = {id(n): place for n, place in zip(nodes, contexts, strict=True)}
+    def _attach(self, bound: Any) -> None:
+        self._lowered = lower(self._symbol)
+        graph, grads = self._lowered.graph, self.grad_dict.items()
+        contexts = contexts_of(graph, self._ctx, self._group2ctx)
+        self._places = {id(n): place for n, place in zip(graph.nodes, contexts, strict=True)}
         self._moved: list[tuple[NDArray, NDArray]] = []
         self._seen: list[tuple[str, NDArray]] = []
-        self._wanted = {n: g for n, g in grads.items() if g is not None and grad_req[n] != "null"}
+        self._wanted = {n: g for n, g in grads if g is not None and self._grad_req[n] != "null"}
         self._cotangents = Cotangents(self._lowered, self._wanted)
         self._outputs: list[NDArray] = []
         self._training = self._merges = False
@@ -142,7 +131,7 @@ class NodeByNode(Executor):
 
     def _on(self, args: Handles, grads: Mapping[str, NDArray | None], aux: Handles) -> Executor:
         return NodeByNode(
-            self._symbol, self._ctx, args, grads, aux, self._grad_req, self._group2ctx
+            self._symbol, self._ctx, args, grads, aux, self._grad_req, group2ctx=self._group2ctx
         )
 
     def _watch(self, on: bool) -> None:
