@@ -17,9 +17,7 @@ class KeepBest(BestSoFar):
 
     Args:
         prefix: path of the files, without their endings; a missing folder is made.
-        monitor: a name of ``Run.metrics``.
-        mode: ``"min"``, ``"max"``, or ``"auto"``, by the name.
-        min_delta: smallest difference that is an improvement.
+        monitor, mode, min_delta: see `EarlyStopping`.
     """
 
     every_worker = False

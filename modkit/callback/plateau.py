@@ -18,11 +18,9 @@ class ReduceLROnPlateau(BestSoFar):
     With a schedule it is the schedule's base rate that is multiplied.
 
     Args:
-        monitor: a name of ``Run.metrics``.
-        mode: ``"min"``, ``"max"``, or ``"auto"``, by the name.
+        monitor, mode, min_delta: see `EarlyStopping`.
         factor: between 0 and 1.
         patience: number of epochs without improvement before a reduction.
-        min_delta: smallest difference that is an improvement.
         cooldown: number of epochs after a reduction that are not counted.
         min_lr: lower bound of the rate.
 
