@@ -1300,6 +1300,14 @@ MISTAKES = [
         "",
     ),
     ("mx.viz.print_summary(3)", "DTypeError", "print_summary", "got int", "", ""),
+    (
+        "mx.viz.print_summary(net(), positions=[0.4, 1.0])",
+        "ParameterError",
+        "print_summary: positions",
+        "got [0.4, 1.0]",
+        "expected a list of the ends of 4 columns",
+        "",
+    ),
     ('mx.model.load_checkpoint("missing", 1)', "MissingFileError", "missing-symbol", "", "", ""),
     (
         "mx.mod.Module(net(), context=mx.cpu)",

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from modkit.errors import ParameterError
 from modkit.symbol import Symbol
 from modkit.symbol.graph import Node
 from modkit.symbol.json import without_casts
@@ -51,6 +52,11 @@ def summary_table(
 ) -> list[str]:
     """The lines of `print_summary`; without ``counted`` the counts of parameters are left out."""
     check_symbol(symbol, "print_summary")
+    if not isinstance(positions, list | tuple) or len(positions) != len(_TITLES):
+        raise ParameterError(
+            f"print_summary: positions: got {positions!r}, expected a list of the ends of "
+            f"{len(_TITLES)} columns"
+        )
     shapes = internal_shapes(symbol, shape)
     ends = [int(line_length * p) if positions[-1] <= 1 else int(p) for p in positions]
     nodes = without_casts(symbol.graph).nodes
