@@ -179,9 +179,9 @@ class ImageRecordIter(ImageRecordBase):
             between.
         data_shape: (channels, height, width) of an image in the batch; 1 or 3 channels.
         data_name, label_name: names of the data and of the label.
-        **options: the options below; ``prefetch_buffer``, ``ctx``, ``verbose``, ``path_imgidx``,
-            ``device_id``, ``shuffle_chunk_size``, ``shuffle_chunk_seed``, ``mean_a``, ``std_a`` and
-            ``aug_seq`` (but for its default) are ignored: they do not change the batches.
+        **options: the options below; ``prefetch_buffer``, ``ctx``, ``verbose``, ``device_id``,
+            ``shuffle_chunk_size``, ``shuffle_chunk_seed``, ``mean_a``, ``std_a`` and ``aug_seq``
+            (but for its default) are ignored: they do not change the batches.
 
     Options:
         label_width: labels of an image (1).
@@ -189,7 +189,9 @@ class ImageRecordIter(ImageRecordBase):
         seed: of the order and the augmentations (0).
         seed_aug: of the augmentations; default ``seed``.
         round_batch: pad an incomplete last batch with the first samples, as in `CSVIter` (yes).
-        num_parts: number of parts of about equal size in bytes (1).
+        num_parts: number of parts of about equal size in bytes, or with ``path_imgidx`` of equal
+            numbers of records (1).
+        path_imgidx: the index of the records; without it every record is read.
         part_index: the part to read (0).
         resize: length of the shorter edge before the crop.
         rand_crop: crop at random, not at the centre (no).
@@ -228,6 +230,8 @@ class ImageRecordIter(ImageRecordBase):
         NotSupportedError: another ``aug_seq``, or Pillow is missing.
         MissingFileError: there is no such file.
     """
+
+    _by_index = True
 
     def __init__(
         self,
@@ -310,11 +314,15 @@ class ImageRecordInt8Iter(ImageRecordIter):
 
 
 class ImageRecordIter_v1(ImageRecordIter):
-    """`ImageRecordIter` under its old name."""
+    """`ImageRecordIter` under its old name, which reads no index."""
+
+    _by_index = False
 
 
 class ImageRecordUInt8Iter_v1(ImageRecordUInt8Iter):
-    """`ImageRecordUInt8Iter` under its old name."""
+    """`ImageRecordUInt8Iter` under its old name, which reads no index."""
+
+    _by_index = False
 
 
 def _mean(

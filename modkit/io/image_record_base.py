@@ -26,7 +26,7 @@ from modkit.io.file_iter import (
 from modkit.io.image_decoding import pixels
 from modkit.io.order import Shuffler, checked_part, generator
 from modkit.io.packing import IRHeader
-from modkit.io.recordio import MXRecordIO
+from modkit.io.recordio import MXIndexedRecordIO, MXRecordIO
 from modkit.ndarray.storage import aligned
 from modkit.ops.parameters import parse_value
 
@@ -52,12 +52,13 @@ class RecordFiles:
         path: see `files_at`.
         num_parts, part_index: number of parts of about equal size, and the one to read, which has
             the records that begin in its share of the bytes.
+        index: path of an index: parts have equal numbers of its records, and begin with one.
 
     Attributes:
         places: where the records begin, in the bytes of all files.
     """
 
-    def __init__(self, path: str, num_parts: int, part_index: int):
+    def __init__(self, path: str, num_parts: int, part_index: int, index: str = ""):
         self._files = list(map(os.fspath, files_at(path)))
         self._begins: list[int] = []
         self.places: list[int] = []
@@ -68,8 +69,15 @@ class RecordFiles:
             self._begins.append(total)
             self.places += [total + offset for offset in offsets]
             total += size
-        step = math.ceil(total / num_parts)
-        self.places = [place for place in self.places if place // step == part_index]
+        if index:
+            with contextlib.closing(MXIndexedRecordIO(index, self._files[0], "r", str)) as file:
+                begins = sorted(file.idx.values())
+            ends = [*begins[:: math.ceil(len(begins) / num_parts) or 1], *[total] * num_parts]
+            low, high = ends[part_index : part_index + 2]
+        else:
+            step = math.ceil(total / num_parts)
+            low, high = step * part_index, step * (part_index + 1)
+        self.places = [place for place in self.places if low <= place < high]
 
     def _found(self, place: int) -> tuple[int, int]:
         """The number of a file, and the offset in it."""
@@ -109,6 +117,8 @@ class ImageRecordBase(MXDataIter):
     _dtype = np.dtype("float32")
     _labels: Mapping[int, np.ndarray] | None = None
     """Labels of ``path_imglist``, by the images' ids."""
+    _by_index = False
+    """Parts are those of ``path_imgidx``."""
     _draws_more = False
     """``_image`` takes a seed too."""
 
@@ -125,7 +135,8 @@ class ImageRecordBase(MXDataIter):
         self._shuffler = Shuffler(self._added_seed + given["seed"]) if given["shuffle"] else None
         self._draws = generator(seed_aug)
         part = checked_part(given["num_parts"], given["part_index"], type(self).__name__)
-        self._records = RecordFiles(os.fspath(path), *part)
+        index = given["path_imgidx"] if self._by_index else ""
+        self._records = RecordFiles(os.fspath(path), *part, index)
         self._following: list[int] | None = None
         self._batches = PaddedBatches(self.batch_size, given["round_batch"])
 

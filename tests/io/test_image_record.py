@@ -104,6 +104,29 @@ def test_parts_are_cut_by_bytes(make):
     assert [[ids[0] for ids, _ in part] for part in parts] == [[0, 1, 2, 3], [4, 5, 6]]
 
 
+# MXNet 1.9.1: a part begins with an indexed record, and the last ends with the file.
+@pytest.mark.parametrize(
+    ("keys", "parts"),
+    [
+        (range(7), [[0, 1, 2], [3, 4, 5], [6]]),
+        ([6, 2, 4, 0, 1, 3, 5], [[0, 1, 2, 3], [4, 5, 6]]),
+        ([5, 3, 1], [[1, 2, 3, 4], [5, 6]]),
+        ([5, 3, 1], [[1, 2, 3, 4, 5, 6]]),
+    ],
+)
+def test_parts_of_an_index_have_equal_numbers_of_its_records(make, records, tmp_path, keys, parts):
+    index = tmp_path / "x.idx"
+    with recordio.MXRecordIO(records, "r") as file:
+        offsets, _ = file.places()
+    index.write_text("".join(f"{key}\t{offsets[key]}\n" for key in keys))
+    given = {"num_parts": len(parts), "path_imgidx": str(index), "batch_size": 1}
+    found = [labels(make(part_index=i, **given))[0] for i in range(len(parts))]
+    assert [[ids[0] for ids, _ in part] for part in found] == parts
+    assert labels(mx.io.ImageRecordIter_v1(
+        path_imgrec=records, data_shape=(3, 8, 10), part_index=0, **{**given, "num_parts": 2}
+    ))[0][-1] == ([3], 0)  # which reads no index  # fmt: skip
+
+
 def test_the_cut_is_at_the_centre_or_anywhere(make):
     np.testing.assert_array_equal(pixels(make(data_shape=(3, 5, 5))), IMAGES[:, 1:6, 2:7])
     windows = np.lib.stride_tricks.sliding_window_view(IMAGES, (5, 5), axis=(1, 2))
