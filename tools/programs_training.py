@@ -46,11 +46,25 @@ EXCUSED = [
         r"got True, expected False",
         "a PythonModule of MXNet does not know that it is bound",
     ),
+    (
+        r"it\.|show|b\.pad",
+        r"only the reference runs: .*label of length 2, but label_width is 1",
+        "MXNet takes the first label of a list",
+    ),
+    (r"cell\(", r"got NotSteppableError: .*expected AssertionError", "an error of our own"),
+    (r"print_summary", r"got ParameterError: print_summary: positions", "an error of our own"),
+    (r"^x\.data$", r"only modkit runs: AttributeError", "JAX's array of an NDArray"),
+    (r"set_state", r"has no server processes", "there are none"),
+    (
+        r"mod\.backward",
+        r"only modkit runs: .*ndim_is_known.*Shape is unknown",
+        "an NDArrayOp of MXNet that declares nothing and takes no head gradients",
+    ),
     (r"pickle|copy", r"a writer cannot be pickled", "opened again it would empty the file"),
     (r"output_shapes", r"got \d+, expected \d+", "Differs: the first size is the output's"),
 ]
 
-ENDS = []
+ENDS = [(r"mod\.bind\(", r"", "a loss of MXNet in Python is half bound")]
 
 
 def draw(random):
@@ -606,6 +620,10 @@ RECORD_ITERATORS = (
 )
 
 
+JPEG = "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAA0JCgsKCA0LCgsODg0PEyAVExISEyccHhcgLikxMC4pLSwzOko+MzZGNywtQFdBRkxOUlNSMj5aYVpQYEpRUk//2wBDAQ4ODhMREyYVFSZPNS01T09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT0//wAARCAAGAAUDAREAAhEBAxEB/8QAFAABAAAAAAAAAAAAAAAAAAAAAv/EABwQAAAGAwAAAAAAAAAAAAAAAAACAwQFBhEikf/EABUBAQEAAAAAAAAAAAAAAAAAAAID/8QAGxEAAQQDAAAAAAAAAAAAAAAAAQACAwQFEhP/2gAMAwEAAhEDEQA/ADG15AzfOvBKEdW7FGjkXiNf/9k="
+"""A file of 6 by 5 pixels, in base64."""
+
+
 def record_images(program):
     """Iterators of the backend over record files of images, without random augmentation."""
     n = program.random.randint(3, 7)  # as many as a batch has, at least
@@ -614,14 +632,15 @@ def record_images(program):
     detect = program.chance(0.2)
     if detect:
         label = "[2, 5, *[i, .1, .2, .5, .6] * (1 + i % 2)]"
+    encoded = "jpeg if i % 2 else png(p)" if program.chance(0.4) else "png(p)"
     program.add(
-        *("import os", PNG),
+        *("import base64, os", f"jpeg = base64.b64decode('{JPEG}')", PNG),
         f"pictures = [np.random.randint(0, 256, (6, 5, 3)).astype('uint8') for i in range({n})]",
-        f"pack = lambda i, p: mx.recordio.pack(mx.recordio.IRHeader(0, {label}, i, 0), png(p))",
+        f"pack = lambda i, p: mx.recordio.pack(mx.recordio.IRHeader(0, {label}, i, 0), {encoded})",
         "w = mx.recordio.MXIndexedRecordIO('i.idx', 'i.rec', 'w')",
         "[w.write_idx(i, pack(i, p)) for i, p in enumerate(pictures)]",
         "w.close()",
-        f"n = open('i.lst', 'w').write(''.join('%d\\t%d\\t%d.png\\n' % (i, i * 2, i) for i in range({n})))",
+        f"n = open('i.lst', 'w').write(''.join('%d\\t' % i + '%d\\t' % (i * 2) * {width} + '%d.png\\n' % i for i in range({n})))",
         "show = lambda b: ([a.asnumpy() for a in (*b.data, *b.label)], b.pad)",
     )
     made = program.call(
@@ -642,6 +661,8 @@ def record_images(program):
         *("shuffle=False", "inter_method=0", "resize_mode='force'|'shrink'|'fit'", "path_imglist=''"),
         keywords=True,
     )  # fmt: skip
+    if "batch_size=1" not in made:  # MXNet leaves rows of an incomplete batch as they were
+        made = made.replace("round_batch=False", "round_batch=True")
     program.add(f"it: object = {made}")
     program.some(
         *(3, 7, "show(it.next())", "show(next(it))", "len(list(it)), it.reset()", "it.batch_size"),
@@ -825,7 +846,7 @@ SHOWN = choices("""
     type(x).__name__
     x.learning_rate, x.num_update
     [float(x(n)) for n in (1, 3, 6)]
-    x.get_name_value()
+    x.get()[0], float(x.get()[1])
     x.dumps()
     x
     x == y
