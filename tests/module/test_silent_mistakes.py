@@ -246,3 +246,23 @@ def test_the_warning_of_no_store_names_the_callers_line():
     with pytest.warns(UserWarning, match="kvstore=None with 2 contexts") as seen:
         module.fit(mx.io.NDArrayIter(np.zeros((4, 4)), np.zeros(4), 4), kvstore=None, num_epoch=1)
     assert seen[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("options", "warns"),
+    [
+        ({}, False),
+        ({"initializer": mx.init.One()}, False),  # as programs do that continue a training
+        ({"arg_params": {"fc_bias": mx.nd.ones((2,))}}, True),
+    ],
+)
+def test_a_second_fit_warns_of_values_that_it_does_not_use(options, warns):
+    module = mx.mod.Module(net())
+    batches = mx.io.NDArrayIter(np.zeros((4, 3), "float32"), np.zeros(4, "float32"), 2)
+    module.fit(batches, num_epoch=1)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        module.fit(batches, num_epoch=1, **options)
+    assert [str(w.message).startswith("Parameters already initialized") for w in seen] == (
+        [True] * warns
+    )
