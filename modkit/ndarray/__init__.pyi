@@ -2034,7 +2034,7 @@ def rsqrt(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
 
 def sample_exponential(
     lam: _Array,
-    shape: int | Sequence[int] = (),
+    shape: int | Sequence[int] | None = (),
     dtype: Literal["float16", "float32", "float64"] | None = None,
     *,
     out: Any = None,
@@ -2045,7 +2045,7 @@ def sample_exponential(
 def sample_gamma(
     alpha: _Array,
     beta: _Array,
-    shape: int | Sequence[int] = (),
+    shape: int | Sequence[int] | None = (),
     dtype: Literal["float16", "float32", "float64"] | None = None,
     *,
     out: Any = None,
@@ -2056,7 +2056,7 @@ def sample_gamma(
 def sample_generalized_negative_binomial(
     mu: _Array,
     alpha: _Array,
-    shape: int | Sequence[int] = (),
+    shape: int | Sequence[int] | None = (),
     dtype: Literal["float16", "float32", "float64"] | None = None,
     *,
     out: Any = None,
@@ -2066,7 +2066,7 @@ def sample_generalized_negative_binomial(
 
 def sample_multinomial(
     data: _Array,
-    shape: int | Sequence[int] = (),
+    shape: int | Sequence[int] | None = (),
     get_prob: bool = False,
     dtype: Literal["uint8", "int32", "float16", "float32", "float64"] = "int32",
     *,
@@ -2078,7 +2078,7 @@ def sample_multinomial(
 def sample_negative_binomial(
     k: _Array,
     p: _Array,
-    shape: int | Sequence[int] = (),
+    shape: int | Sequence[int] | None = (),
     dtype: Literal["float16", "float32", "float64"] | None = None,
     *,
     out: Any = None,
@@ -2089,7 +2089,7 @@ def sample_negative_binomial(
 def sample_normal(
     mu: _Array,
     sigma: _Array,
-    shape: int | Sequence[int] = (),
+    shape: int | Sequence[int] | None = (),
     dtype: Literal["float16", "float32", "float64"] | None = None,
     *,
     out: Any = None,
@@ -2099,7 +2099,7 @@ def sample_normal(
 
 def sample_poisson(
     lam: _Array,
-    shape: int | Sequence[int] = (),
+    shape: int | Sequence[int] | None = (),
     dtype: Literal["float16", "float32", "float64"] | None = None,
     *,
     out: Any = None,
@@ -2110,7 +2110,7 @@ def sample_poisson(
 def sample_uniform(
     low: _Array,
     high: _Array,
-    shape: int | Sequence[int] = (),
+    shape: int | Sequence[int] | None = (),
     dtype: Literal["float16", "float32", "float64"] | None = None,
     *,
     out: Any = None,

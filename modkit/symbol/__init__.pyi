@@ -2695,7 +2695,7 @@ def rsqrt(
 
 def sample_exponential(
     lam: Symbol | None = None,
-    shape: int | Sequence[int] = (),
+    shape: int | Sequence[int] | None = (),
     dtype: Literal["float16", "float32", "float64"] | None = None,
     *,
     name: str | None = None,
@@ -2707,7 +2707,7 @@ def sample_exponential(
 def sample_gamma(
     alpha: Symbol | None = None,
     beta: Symbol | None = None,
-    shape: int | Sequence[int] = (),
+    shape: int | Sequence[int] | None = (),
     dtype: Literal["float16", "float32", "float64"] | None = None,
     *,
     name: str | None = None,
@@ -2719,7 +2719,7 @@ def sample_gamma(
 def sample_generalized_negative_binomial(
     mu: Symbol | None = None,
     alpha: Symbol | None = None,
-    shape: int | Sequence[int] = (),
+    shape: int | Sequence[int] | None = (),
     dtype: Literal["float16", "float32", "float64"] | None = None,
     *,
     name: str | None = None,
@@ -2730,7 +2730,7 @@ def sample_generalized_negative_binomial(
 
 def sample_multinomial(
     data: Symbol | None = None,
-    shape: int | Sequence[int] = (),
+    shape: int | Sequence[int] | None = (),
     get_prob: bool = False,
     dtype: Literal["uint8", "int32", "float16", "float32", "float64"] = "int32",
     *,
@@ -2743,7 +2743,7 @@ def sample_multinomial(
 def sample_negative_binomial(
     k: Symbol | None = None,
     p: Symbol | None = None,
-    shape: int | Sequence[int] = (),
+    shape: int | Sequence[int] | None = (),
     dtype: Literal["float16", "float32", "float64"] | None = None,
     *,
     name: str | None = None,
@@ -2755,7 +2755,7 @@ def sample_negative_binomial(
 def sample_normal(
     mu: Symbol | None = None,
     sigma: Symbol | None = None,
-    shape: int | Sequence[int] = (),
+    shape: int | Sequence[int] | None = (),
     dtype: Literal["float16", "float32", "float64"] | None = None,
     *,
     name: str | None = None,
@@ -2766,7 +2766,7 @@ def sample_normal(
 
 def sample_poisson(
     lam: Symbol | None = None,
-    shape: int | Sequence[int] = (),
+    shape: int | Sequence[int] | None = (),
     dtype: Literal["float16", "float32", "float64"] | None = None,
     *,
     name: str | None = None,
@@ -2778,7 +2778,7 @@ def sample_poisson(
 def sample_uniform(
     low: Symbol | None = None,
     high: Symbol | None = None,
-    shape: int | Sequence[int] = (),
+    shape: int | Sequence[int] | None = (),
     dtype: Literal["float16", "float32", "float64"] | None = None,
     *,
     name: str | None = None,

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import modkit as mx
 from modkit.errors import ParameterError
 from modkit.ops.random.distributions import DISTRIBUTIONS
 from modkit.ops.random.frontend import RandomFunctions
@@ -105,3 +106,12 @@ def test_signatures_have_types(name):
     signature = inspect.signature(EAGER[name])
     types = [each.annotation for each in signature.parameters.values()]
     assert signature.return_annotation is Tensor and inspect.Parameter.empty not in types
+
+
+def test_samples_of_no_shape_are_one_for_each_parameter():
+    rows = mx.nd.array([[0, 1], [1, 0]])
+    assert mx.nd.sample_multinomial(rows, shape=None).asnumpy().tolist() == [1, 0]
+    one = mx.nd.ones(2)
+    assert mx.nd.sample_normal(one, one, shape=None).shape == (2,)
+    net = mx.sym.sample_normal(mx.sym.Variable("a"), mx.sym.Variable("b"), shape=None)
+    assert net.infer_shape(a=(2,), b=(2,))[1] == [(2,)]

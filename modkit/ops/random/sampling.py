@@ -42,6 +42,7 @@ def _register(dist: Distribution) -> None:
     numbers = {n: (int if isinstance(d, int) else Traced, d) for n, d in dist.params.items()}
     kind = {"dtype": (FloatType, None)}
     place = {"shape": (Shape | None, None), "ctx": (Device, "")}
+    more = {"shape": (Shape | None, ()), **kind}
 
     def by_number(*, key: Any, shape: Shape | None, dtype: str | None, **given: Any) -> Any:
         dist.check(*given.values())
@@ -88,9 +89,7 @@ def _register(dist: Distribution) -> None:
 
     public = (f"sample_{dist.name}",)
     op(name, aliases=public, partial=_sample_shapes, dtypes=_sample_types, **kinds)(
-        with_schema(
-            by_tensor, name, text, dist.tensors, {"shape": (Shape, ()), **kind}, takes_key=True
-        )
+        with_schema(by_tensor, name, text, dist.tensors, more, takes_key=True)
     )
 
 
@@ -150,7 +149,7 @@ def _sample_multinomial(
     data: Any,
     *,
     key: Any,
-    shape: Shape = (),
+    shape: Shape | None = (),
     get_prob: bool = False,
     dtype: Literal["uint8", "int32", "float16", "float32", "float64"] = "int32",
 ) -> Any:
@@ -163,7 +162,7 @@ def _sample_multinomial(
         data: (..., K), rows that sum to 1.
         returns: (..., *shape); (1,) where nothing would be left.
     """
-    batch = data.shape[:-1]
+    batch, shape = data.shape[:-1], shape or ()
     weights = jnp.log(jax.lax.stop_gradient(data).astype(jnp.float32))
     drawn = jax.random.categorical(key, weights, shape=(*shape, *batch))
     drawn = jnp.moveaxis(drawn, range(len(shape)), range(len(batch), len(batch) + len(shape)))
