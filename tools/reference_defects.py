@@ -2419,12 +2419,6 @@ DEFECTS = [
         ).any(),
     ),
     (
-        "drawn_foreach",
-        "gradient",
-        "of float16: the graph of all steps has modkit's numbers in the reference too",
-        lambda case: not case["attrs"]["unrolled"] and case["arrays"][0].dtype == "float16",
-    ),
-    (
         "slice",
         "(outputs|the reference crashes)",
         "rows before the first of a csr matrix: it reads other memory, or crashes",
@@ -2505,9 +2499,14 @@ DEFECTS = [
     (
         "drawn_foreach",
         "(gradient|the reference adds otherwise)",
-        "without states: eager calls and the graph of all steps have modkit's numbers, in the "
-        "reference too",
-        lambda case: not case["attrs"]["unrolled"] and not case["attrs"]["states"],
+        "eager calls and the graph of all steps have modkit's numbers in the reference, too",
+        lambda case: not case["attrs"]["unrolled"],
+    ),
+    (
+        "softmax",
+        "only the reference runs: .*length: got shape",
+        "it does not compare the lengths of a number without axes",
+        lambda case: case["arrays"][0].ndim == 0,
     ),
     (
         "*SyncBatchNorm",
@@ -2548,6 +2547,38 @@ DEFECTS = [
             case["op"] in ("ElementWiseSum", "add_n")
             and case["arrays"][0].ndim == 1
             and "row_sparse" in case["storage"]
+        ),
+    ),
+    (
+        "_split_v2",
+        "only modkit runs: .*is no less than the size of the axis",
+        "an axis counted from the end, where an index is at the end: it looks for its size ahead",
+        lambda case: int(case["attrs"].get("axis", 0)) < 0,
+    ),
+    (
+        "*linalg_det",
+        "the reference adds otherwise",
+        "now and then: another run of the same case adds what modkit adds",
+    ),
+    (
+        "batch_dot",
+        "the reference adds otherwise",
+        "products without elements: it does not add their zeros",
+        _without_elements,
+    ),
+    (
+        "RNN",
+        r"only modkit runs: .*in_data\.size\(\) == num_inputs",
+        "lengths beside sparse arrays: it counts a cell, too, which these networks do not have",
+        lambda case: bool(case["attrs"].get("use_sequence_length")) and any(case["storage"]),
+    ),
+    (
+        "*negative_binomial",
+        "drawn",
+        "not the reference's: probabilities that are not above 0 and at most 1",
+        lambda case: (
+            case["op"].endswith("sample_negative_binomial")
+            and not ((case["arrays"][1] > 0) & (case["arrays"][1] <= 1)).all()
         ),
     ),
 ]
