@@ -49,8 +49,8 @@ class Monitor:
     Differs: there are no rows of what is an array in MXNet's kernels alone: with ``monitor_all`` at
     ``backward`` the inputs of its gradient operators (``fc1_backward_input0``, and the weights and
     labels among them once more), and workspaces (``dropout0_mask``, ``pooling0_workspace``). Of a
-    graph whose sizes depend on values (``contrib.boolean_mask``) there are no rows of gradients,
-    and none of hidden outputs (``bn_mean``).
+    graph whose sizes depend on values (``contrib.boolean_mask``) there are no rows of hidden
+    outputs (``bn_mean``).
 
     >>> net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name="fc")
     >>> executor = net.simple_bind(mx.cpu(), data=(1, 3))

@@ -23,7 +23,7 @@ from modkit.step.programs import INPUTS, gradients
 from modkit.symbol.lower import Lowered
 
 T = TypeVar("T")
-Named = tuple[str, jax.Array]
+Named = tuple[str, Any]
 Observe = Callable[[Lowered, tuple[str, ...], Any, Any], Any]
 
 _NAMES_ITS_INPUT = frozenset((
@@ -63,7 +63,7 @@ def backward_values(one_pass: Pass, inputs_too: bool, heads: Any) -> Iterator[Na
         grads = one_pass.seen_gradients or {}
     else:
         grads = _run(one_pass, _backward, heads)
-    return _NamedGradients(bound.lowered, grads, heads).by_argument(bound.arrays.wrt)
+    return NamedGradients(bound.lowered, grads, heads).by_argument(bound.arrays.wrt)
 
 
 def _run(one_pass: Pass, observe: Observe, heads: Any) -> Any:
@@ -152,10 +152,10 @@ def named_inputs(
         yield f"{name}_{each}", value
 
 
-class _NamedGradients:
+class NamedGradients:
     """Gradients of a graph's nodes, in MXNet's order: what one needs comes before it."""
 
-    def __init__(self, lowered: Lowered, grads: Mapping[NodeInput, jax.Array], heads: Any):
+    def __init__(self, lowered: Lowered, grads: Mapping[NodeInput, Any], heads: Any):
         self._lowered, self._grads = lowered, grads
         given = zip(heads or (), lowered.ignoring_heads, strict=False)
         self._heads = {i: h for i, (h, unread) in enumerate(given) if h is not None and not unread}

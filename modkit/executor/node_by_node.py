@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from modkit import autograd
 from modkit.context import Context
 from modkit.errors import NotReadyError, NotSupportedError, ShapeError
@@ -14,6 +16,7 @@ from modkit.ndarray.cached_op import call_node, evaluated
 from modkit.ndarray.ndarray import NDArray, array
 from modkit.ops.parameters import Shape
 from modkit.step.cotangents import Cotangents
+from modkit.step.node_taps import NodeInput
 from modkit.step.placement import contexts_of
 from modkit.symbol.graph import Node
 from modkit.symbol.lower import lower
@@ -32,10 +35,13 @@ class NodeByNode(Executor):
         graph, grads = self._lowered.graph, self.grad_dict.items()
         contexts = contexts_of(graph, self._ctx, self._group2ctx)
         self._places = {id(n): place for n, place in zip(graph.nodes, contexts, strict=True)}
+        self._indices = {id(n): i for i, n in enumerate(graph.nodes)}
         self._moved: list[tuple[NDArray, NDArray]] = []
         self._seen: list[tuple[str, NDArray]] = []
         self._wanted = {n: g for n, g in grads if g is not None and self._grad_req[n] != "null"}
         self._cotangents = Cotangents(self._lowered, self._wanted)
+        self._reached = self._lowered.reached(tuple(self._wanted))
+        self._taps: dict[NodeInput, NDArray] = {}
         self._outputs: list[NDArray] = []
         self._training = self._merges = False
 
@@ -57,7 +63,7 @@ class NodeByNode(Executor):
         given = {n: NDArray(each._cell, each.context) for n, each in arrays.items()}
         for name, grad in self._wanted.items():
             autograd.mark_variables(given[name], grad, self._grad_req[name])
-        self._training, self._moved, self._seen = bool(is_train), [], []
+        self._training, self._moved, self._seen, self._taps = bool(is_train), [], [], {}
         scope = autograd.record if self._wanted else autograd.pause
         with scope(train_mode=self._training):
             inputs = [given[name] for name in self._symbol.list_inputs()]
@@ -77,6 +83,11 @@ class NodeByNode(Executor):
             sources = [entry.node for entry in node.inputs]
             variables = [source.name if source.is_variable else None for source in sources]
             self._seen += monitoring.named_inputs(node.name, op, attrs, variables, read)
+        if self._monitor:
+            here = [
+                x if new else self._tapped(node, i, x)
+                for i, (x, new) in enumerate(zip(here, written, strict=True))
+            ]
         made = call_node(node, here, ctx)
         if self._monitor:
             named = zip(op.output_names(attrs), made, strict=False)
@@ -87,6 +98,18 @@ class NodeByNode(Executor):
         self._moved += moved  # a backward pass may write states, too
         return made
 
+    def _tapped(self, node: Node, at: int, array: NDArray) -> NDArray:
+        """An input of a node with zeros added, whose gradient is the input's; see `taps_for`."""
+        index = self._indices[id(node)]
+        step = self._lowered.steps[index]
+        flows = self._reached[step.inputs[at][0]] or not step.on_host
+        if not (self._reached[index] and flows and np.issubdtype(array.dtype, np.floating)):
+            return array
+        with autograd.pause():
+            tap = self._taps[index, at] = array.zeros_like()
+        tap.attach_grad()
+        return array + tap
+
     def show_internals(self) -> None:
         if self._monitor is None:
             return
@@ -95,7 +118,14 @@ class NodeByNode(Executor):
                 self._monitor(name.encode(), array.detach())
 
     def show_gradients(self, heads: Any = None) -> None:
-        """Show nothing: the tape gives the gradients of arguments alone."""
+        """See `Executor.show_gradients`."""
+        if self._monitor is None:
+            return
+        grads = {place: tap.grad for place, tap in self._taps.items()}
+        named = monitoring.NamedGradients(self._lowered, grads, heads)
+        with autograd.pause(train_mode=self._training):
+            for name, array in named.by_argument(tuple(self._wanted)):
+                self._monitor(name.encode(), array)
 
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
         """See `Executor.backward`; NotReadyError where there was no forward pass."""
@@ -117,6 +147,7 @@ class NodeByNode(Executor):
                 train_mode=self._training,
             )
             _write_back(self._moved)
+        self.show_gradients(heads)
 
     def _new_shapes(self, given: Mapping[str, Any]) -> tuple[list[Shape], list[Shape]]:
         found = self._symbol.infer_shape_partial(**given)

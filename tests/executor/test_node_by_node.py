@@ -245,8 +245,10 @@ def test_a_monitor_sees_the_outputs_of_each_node():
     executor.backward(mx.nd.ones((2, 2)))
     assert executor.grad_dict["data"].asnumpy().tolist() == [[2, 2], [0, 0], [2, 2], [0, 0]]
     executor.set_monitor_callback(None)
+    count = len(seen)
     executor.forward()
-    assert len(seen) == 2
+    executor.backward(mx.nd.ones((2, 2)))
+    assert len(seen) == count
 
 
 def test_a_monitor_sees_the_inputs_as_the_node_read_them():
@@ -260,6 +262,24 @@ def test_a_monitor_sees_the_inputs_as_the_node_read_them():
     ]  # fmt: skip
 
 
+def test_a_monitor_sees_the_gradients_of_each_node():
+    executor = bound(mx.sym.sum(mx.sym.elemwise_mul(rows, rows, name="sq"), name="loss"))
+    seen, by_rows = shown(executor), [[0, 4], [0, 0], [16, 20], [0, 0]]
+    for _ in range(2):
+        del seen[:]
+        executor.backward(mx.nd.array([2]))
+        assert seen == [
+            (b"_head_grad_0_id_output", [2]),
+            (b"loss_backward_output", [[2, 2], [2, 2]]),
+            (b"sq_backward_output0", [[0, 2], [8, 10]]),
+            (b"sq_backward_output1", [[0, 2], [8, 10]]),
+            (b"sum_grad_output", [[0, 4], [16, 20]]),
+            (b"rows_backward_output0", by_rows),
+            (b"rows_backward_output1", [0, 0, 0, 0]),
+        ]
+        assert executor.grad_dict["data"].asnumpy().tolist() == by_rows
+
+
 def test_a_monitor_that_raises_leaves_the_outputs():
     executor = bound(rows)
 
@@ -270,7 +290,8 @@ def test_a_monitor_that_raises_leaves_the_outputs():
     with pytest.raises(KeyboardInterrupt):
         executor.forward(is_train=True)
     assert executor.outputs[0].asnumpy().tolist() == ROWS
-    executor.backward(mx.nd.ones((2, 2)))
+    with pytest.raises(KeyboardInterrupt):
+        executor.backward(mx.nd.ones((2, 2)))
     assert executor.grad_dict["data"].asnumpy().tolist() == [[1, 1], [0, 0], [1, 1], [0, 0]]
 
 
