@@ -2581,6 +2581,17 @@ DEFECTS = [
             and not ((case["arrays"][1] > 0) & (case["arrays"][1] <= 1)).all()
         ),
     ),
+    (
+        "Pooling",
+        "only the reference runs: .*(and the kernel|for a kernel of)",
+        "global pooling by a kernel of other axes: it refuses that where there are pixels, too",
+        lambda case: _global(case) and 0 in case["arrays"][0].shape,
+    ),
+    (
+        "_image_resize",
+        "only modkit runs: reshaped: .*from\\.Size",
+        "a reshaped executor keeps the size that the first one computed",
+    ),
 ]
 """Operator (a pattern of `fnmatch`), difference (a regular expression for its start), reason, and
 perhaps a test of the case."""
