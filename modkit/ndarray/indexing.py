@@ -107,6 +107,8 @@ def fitted(value: Any, shape: Shape) -> Any:
     """Broadcast to ``shape``; leading sizes of 1 may be dropped; ShapeError if impossible."""
     while value.ndim > len(shape) and value.shape[0] == 1:
         value = value[0]
+    if value.shape == shape:
+        return value
     if math.prod(value.shape) == math.prod(shape) <= 1:
         return value.reshape(shape)
     try:

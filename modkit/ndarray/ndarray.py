@@ -479,7 +479,7 @@ class NDArray(AbsentOperators, Methods):
             self._assign(NDArray(new_cell(value, self._ctx), self._ctx))
             return
         alike = value.shape == aval.shape and value.dtype == aval.dtype
-        if alike and isinstance(cell, LateCell) and isinstance(value, np.ndarray):
+        if alike and cell.keeps_rows and self._ctx._is_cpu and isinstance(value, np.ndarray):
             cell.set_rows(value, aliased=False)
         elif alike and isinstance(value, jax.Array):
             there = placed_on(value, self._ctx.jax_device)
@@ -491,7 +491,7 @@ class NDArray(AbsentOperators, Methods):
         """Replace the whole value by a NumPy array or number, broadcast."""
         aval = self._cell.aval
         fresh = aligned(aval.shape, aval.dtype)
-        np.copyto(fresh, fitted(value, aval.shape))
+        np.copyto(fresh, fitted(value, aval.shape) if value.ndim else value)
         if isinstance(self._cell, LateCell):
             self._cell.set_rows(fresh, aliased=False)
         else:

@@ -131,6 +131,7 @@ class AnyCell:
             runs that at once, and its results are written through.
         rows: the value, where it is a NumPy array that no device has read.
         may_lie_on_host: whether the value may be a NumPy array.
+        keeps_rows: whether `set_rows` leaves a whole new value on the host.
         takes_rows: whether the value may be `modkit.ops.sparse_values.Rows`.
         lock: held while the value is compared and replaced; ``None`` where it cannot be.
     """
@@ -140,6 +141,7 @@ class AnyCell:
     waits = False
     rows: Any = None
     may_lie_on_host: Any = False
+    keeps_rows: Any = False
     takes_rows = False
     lock: Any = None
 
@@ -228,6 +230,10 @@ class AnyCell:
     def seen_on_host(self, look: Callable[[Any], T]) -> T:
         """`seen` of the value as a NumPy array."""
         return look(self.host())
+
+    def set_rows(self, rows: np.ndarray, *, aliased: bool) -> None:
+        """Replace the value by a NumPy array, which others hold too if it is aliased."""
+        raise NotImplementedError
 
     def lent(self) -> Any:
         """The value as a NumPy array, which the caller may keep."""
@@ -535,7 +541,7 @@ class LateCell(Cell):
     """
 
     __slots__ = ("_ctx", "_owner", "_sent", "rows")
-    may_lie_on_host = True
+    may_lie_on_host = keeps_rows = True
 
     def __init__(self, rows: np.ndarray, ctx: Context, *, aliased: bool = True):
         self._ctx = ctx
@@ -641,7 +647,7 @@ class LateCell(Cell):
             self.rows = None  # last: a reader finds one or the other
 
     def set_rows(self, rows: np.ndarray, *, aliased: bool) -> None:
-        """Replace the value by a NumPy array."""
+        """See `AnyCell.set_rows`."""
         with replacing:
             self.rows, self._value, self._pending = rows, None, None
             self.aliased, self._owner = aliased, threading.get_ident()

@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.sharding import SingleDeviceSharding
 
 from modkit import stream
 from modkit.compile.program import Program
@@ -24,8 +25,12 @@ _MOST_IN_PROGRAM = 128
 
 
 @functools.lru_cache(maxsize=1024)
-def _program(tree: Any, types: Types) -> Callable[..., Any]:
-    """The update of weights of these types: a `Program` is quickest with one signature."""
+def _program(tree: Any, types: Types, sharding: Any) -> Callable[..., Any]:
+    """The update of weights of these types: a `Program` is quickest with one signature.
+
+    Args:
+        sharding: that of all arrays, where gradients may lie on the host; else ``None``.
+    """
 
     def updated(weights: Any, grads: Any, states: Any, hyper: Any, key_data: Any) -> Any:
         keys = [None] * len(weights)
@@ -38,26 +43,32 @@ def _program(tree: Any, types: Types) -> Callable[..., Any]:
         ]
         return [w for w, _ in made], [s for _, s in made]
 
-    return Program(updated, (updated,), f"update by {type(tree.rule).__name__}")
+    return Program(updated, (updated,), f"update by {type(tree.rule).__name__}", sharding)
 
 
 class _Call:
     """An update of parameters of one device, with the numbers of this call."""
 
     def __init__(self, tree: Any, types: Types, hyper: Any):
-        self.program, self._hyper = _program(tree, types), hyper
+        self._made, self._hyper = functools.partial(_program, tree, types), hyper
         self._key_data = stream.draw() if tree.rule.takes_key else None
         self._wide = needs_x64(*(dtype for _, dtype in types))
 
-    def compiled(self, *arrays: Any) -> Any:
+    def compiled(self, *arrays: Any, sharding: Any = None) -> Any:
         """The new values and states of these values, gradients and states, by XLA."""
         with x64_scope(self._wide):
-            return self.program(*arrays, self._hyper, self._key_data)
+            return self._made(sharding)(*arrays, self._hyper, self._key_data)
 
     def on_host(self, *arrays: Any) -> Any:
         """The same by NumPy, if it runs all calls of this signature; else ``None``."""
         args = *arrays, self._hyper, self._key_data
-        return run_on_host(self.program, args, self._wide, always=True)
+        return run_on_host(self._made(None), args, self._wide, always=True)
+
+
+def _unmoved(grad: NDArray, device: Any) -> Any:
+    """A gradient from where it lies, if that is the host or the device."""
+    value = grad._cell.unmoved()
+    return value if isinstance(value, np.ndarray) else placed_on(value, device)
 
 
 def update_rows(tree: Any, weight: np.ndarray, grad: np.ndarray, state: Any, hyper: Any) -> Any:
@@ -96,8 +107,14 @@ def update_arrays(
             if made is not None:
                 return *made, (), values
         values, device = [a._cell.peek() for a in arrays], weights[0].ctx.jax_device
-        given = [placed_on(g._cell.peek(), device) for g in grads]
-        made = call.compiled(values[:count], given, layout.unflatten(values[count:]))
+        sharding = SingleDeviceSharding(device)
+        if all(x.sharding == sharding for x in values):
+            given = [_unmoved(g, device) for g in grads]
+        else:
+            given, sharding = [placed_on(g._cell.peek(), device) for g in grads], None
+        made = call.compiled(
+            values[:count], given, layout.unflatten(values[count:]), sharding=sharding
+        )
         return *made, values, values
 
     def write(results: Any) -> None:

@@ -403,9 +403,28 @@ class Slot(AnyCell):
         with self.store.lock:
             return look(self._computed())
 
+    @property
+    def keeps_rows(self) -> bool:
+        """See `AnyCell.keeps_rows`: the update outside of a step reads gradients from there."""
+        return self.field == "grads"
+
+    def set_rows(self, rows: np.ndarray, *, aliased: bool) -> None:
+        """See `AnyCell.set_rows`; of a gradient."""
+        with self.store.lock:
+            self.store.settle(self.field)
+            self._put(rows.copy() if aliased else rows)
+
+    def host(self) -> Any:
+        """See `AnyCell.host`."""
+        with self.store.lock:
+            self.store.settle(self.field)
+            value = self._present()
+            return value if isinstance(value, np.ndarray) else as_numpy(self.peek())
+
     def seen_on_host(self, look: Callable[[Any], T]) -> T:
         """See `AnyCell.seen_on_host`."""
-        return self.seen(lambda value: look(as_numpy(value)))
+        with self.store.lock:
+            return look(self.host())
 
     def row_sparse(self) -> Rows | None:
         """The value, computed now if it is pending, where it is row-sparse; else ``None``.

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
+from modkit.compile.executables import cache_info
 from tests.module.networks import batches, mlp, ready, values
 
 
@@ -65,3 +66,27 @@ def test_a_refused_optimizer_leaves_the_one_of_before():
     module.forward_backward(batch)
     module.update()
     assert type(module._optimizer) is mx.optimizer.Adam
+
+
+def test_a_gradient_that_a_program_writes_goes_to_the_update_from_the_host():
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc")
+    module = mx.mod.Module(mx.sym.tanh(net), label_names=None)
+    module.bind([("data", (2, 4))])
+    module.init_params(mx.init.One())
+    module.init_optimizer(optimizer="sgd", optimizer_params={"learning_rate": 1.0})
+    batch = mx.io.DataBatch([mx.nd.ones((2, 4))], None)
+    executables = []
+    for change in (1.0, 0.0, 2.0):
+        module.forward(batch, is_train=True)
+        module.backward([mx.nd.zeros((2, 3))])
+        weight, grads = module.get_params()[0]["fc_weight"], module._exec_group.grad_arrays
+        for (grad,) in grads:
+            if change:
+                grad += change
+                assert isinstance(grad._cell.unmoved(), np.ndarray)
+            np.testing.assert_array_equal(grad.asnumpy(), np.full(grad.shape, change))
+        module.update()
+        new = module.get_params()[0]["fc_weight"].asnumpy()
+        np.testing.assert_array_equal(new, weight.asnumpy() - np.float32(change * 0.5))
+        executables.append(cache_info()["graphs"].executables)
+    assert len(set(executables)) == 1, "gradients on the host and on the device have one program"

@@ -337,7 +337,9 @@ def test_a_long_list_is_updated_by_several_programs(monkeypatch):
     found, called = [], []
     of_types = eager_update._program
     monkeypatch.setattr(
-        eager_update, "_program", lambda tree, types: called.append(types) or of_types(tree, types)
+        eager_update,
+        "_program",
+        lambda tree, types, *more: called.append(types) or of_types(tree, types, *more),
     )
     for most in (128, 3):
         monkeypatch.setattr(eager_update, "_MOST_IN_PROGRAM", most)
