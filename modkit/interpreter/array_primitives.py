@@ -181,6 +181,11 @@ def _identity(sign: int, dtype: Any) -> Any:
 _SHORT_ROW, _MANY_ROWS = 32, 64
 """Rows of up to so many elements, and so many of them, whose maxima are those of columns."""
 
+_LONGEST = 256
+"""Elements of a row that BLAS sums; NumPy sums longer ones more exactly, by halves."""
+_ON_ONE_THREAD = 1 << 13
+"""Elements of a product that BLAS does not divide among threads."""
+
 
 def _reduction(ufunc: np.ufunc, sign: int = 0) -> Callable[[Any, Any], Run]:
     def make(out: Any, params: Any) -> Run:
@@ -188,10 +193,11 @@ def _reduction(ufunc: np.ufunc, sign: int = 0) -> Callable[[Any, Any], Run]:
         if sign:
             whole = functools.partial(ufunc.reduce, axis=axes, initial=_identity(sign, dtype))
             return _of_short_rows(whole, out.shape) if axes == (out.ndim,) else whole
-        if ufunc in (np.add, np.multiply):
-            wide = np.dtype(np.float32) if dtype == np.float16 else dtype
-            return functools.partial(ufunc.reduce, axis=axes, dtype=wide)
-        return functools.partial(ufunc.reduce, axis=axes)
+        if ufunc not in (np.add, np.multiply):
+            return functools.partial(ufunc.reduce, axis=axes)
+        wide = np.dtype(np.float32) if dtype == np.float16 else dtype
+        whole = functools.partial(ufunc.reduce, axis=axes, dtype=wide)
+        return _by_product(whole, axes, out) if ufunc is np.add and wide == dtype else whole
 
     return make
 
@@ -206,6 +212,27 @@ def _of_short_rows(whole: Run, shape: tuple[int, ...]) -> Run:
         return whole(x.reshape(-1, length).T.copy(), axis=0).reshape(shape)
 
     return run
+
+
+def _by_product(whole: Run, axes: tuple[int, ...], out: Any) -> Run:
+    """Sums; of few and short rows or columns a product with ones, by BLAS."""
+    of_columns = axes == (0,) and out.ndim == 1
+    if out.dtype.kind != "f" or not (of_columns or axes == (out.ndim,)):
+        return whole
+
+    def run(x: Array) -> Array:
+        length = x.shape[axes[0]]
+        if not 0 < length <= _LONGEST or x.size > _ON_ONE_THREAD:
+            return whole(x)
+        ones = _ones(length, x.dtype)
+        return ones.dot(x) if of_columns else x.dot(ones)
+
+    return run
+
+
+@functools.lru_cache(maxsize=512)
+def _ones(length: int, dtype: Any) -> Array:
+    return np.ones(length, dtype)
 
 
 def _arg(name: str) -> Callable[[Any, Any], Run]:

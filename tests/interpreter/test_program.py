@@ -280,3 +280,27 @@ def test_rows_and_elements_of_lines_are_one_index(gathers, monkeypatch):
     for function, each in zip((gathers, written), wanted, strict=True):
         (made,) = program_of(jax.make_jaxpr(function)(x, at))(x, at)
         np.testing.assert_array_equal(made, each)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
+@pytest.mark.parametrize("shape", [(3, 4), (64, 32), (256, 10), (3, 300), (300, 3), (4, 5, 6)])
+def test_reductions_of_any_axes_are_those_of_numpy(shape, dtype):
+    x = np.random.RandomState(0).uniform(-9, 9, shape).astype(dtype)
+    if x.dtype.kind == "f":
+        x[0, 0], x[1, 1], x[2, 2] = np.nan, np.inf, -np.inf
+    with jax.enable_x64(dtype == "float64"):
+        for axes in [(n,) for n in range(len(shape))] + [tuple(range(len(shape)))]:
+            for reduce, expected in ((jax.lax.reduce_max, np.max), (jax.lax.reduce_sum, np.sum)):
+                program = program_of(jax.make_jaxpr(lambda x, f=reduce, a=axes: f(x, a))(x))
+                (made,) = program(x)
+                wide = x.astype("float64") if x.dtype.kind == "f" else x
+                with np.errstate(invalid="ignore"):
+                    wanted = expected(wide, axis=axes)
+                rtol = 1e-3 if dtype == "float16" else 2e-5
+                np.testing.assert_allclose(made, wanted, rtol=rtol, atol=rtol)
+                assert made.dtype == dtype and made.shape == wanted.shape
+
+
+def test_a_factor_of_one_is_no_step():
+    traced = jax.make_jaxpr(lambda x: (x * np.float32(1) + 1) * 2)(np.ones(3, np.float32))
+    assert program_of(traced).steps == 2
