@@ -42,6 +42,18 @@ ROWS = [
         "scale: got 0, expected an int of 1",
     ),
     ("Pooling", [(1, 1, 5, 5)], {"kernel": (3, 3), "pad": (-1, 1)}, "pad: got (-1, 1), expected 0"),
+    (
+        "Pooling",
+        [(1, 1, 5)],
+        {"kernel": 3, "pad": 1, "pooling_convention": "same"},
+        "expected one axis and no pad",
+    ),
+    (
+        "Pooling",
+        [(1, 1, 5, 5)],
+        {"kernel": (3, 3), "pooling_convention": "same"},
+        "expected one axis",
+    ),
     ("repeat", [(2,)], {"repeats": -1}, "repeats: got -1, expected 0 or more"),
     (
         "UpSampling",

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
-from modkit.errors import NotSupportedError, ParameterError, ShapeError
+from modkit.errors import ParameterError, ShapeError
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.nn.layout import channel_first, per_axis, resolve, spatial_axes
 from modkit.ops.nn.windows import PLAIN, WindowForm, Windows
@@ -65,6 +65,8 @@ def _count(size: int, kernel: int, stride: int, pad: int, convention: str) -> in
             f"Pooling: the kernel is {kernel} and the data has {size} with {pad} padded on each "
             "side; pad more, take a smaller kernel, or pool all of it: global_pool=True"
         )
+    if convention == "same":
+        return -(-size // stride)
     rounding = stride - 1 if convention == "full" else 0
     return 1 + (size + 2 * pad - kernel + rounding) // stride
 
@@ -96,10 +98,10 @@ def windows_of(data: Shape, attrs: Attrs) -> Windows:
         raise ShapeError(
             f"Pooling: got data of shape {data} with global_pool=True, expected a position"
         )
-    if attrs["pooling_convention"] == "same":
-        raise NotSupportedError(
-            "Pooling: pooling_convention='same' fails in MXNet 1.9.1 whatever the data is, so it "
-            "has no meaning to follow; use 'full' or 'valid' with pad"
+    if attrs["pooling_convention"] == "same" and (any(attrs["pad"]) or len(kernel) > 1):
+        raise ParameterError(
+            f"Pooling: pooling_convention: got 'same' with kernel {kernel} and pad {attrs['pad']}, "
+            "expected one axis and no pad; use 'full' or 'valid'"
         )
     full = [list(data), [1] * len(data), [0] * len(data), [1] * len(data)]
     size, step, margin, count = full
@@ -147,7 +149,8 @@ def pooling(data: jax.Array, **given: Any) -> jax.Array:
     """The largest, mean, sum or norm of each window.
 
     Each spatial size becomes ``(size + 2 pad - kernel) / stride + 1``, rounded down with the
-    convention ``valid`` and up with ``full``.
+    convention ``valid`` and up with ``full``. With ``same``, for one spatial axis and no ``pad``,
+    it becomes ``size / stride``, rounded up; windows end where the data does.
 
     Args:
         kernel: sizes of the window: (w,), (h, w) or (d, h, w).

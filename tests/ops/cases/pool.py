@@ -27,6 +27,15 @@ CASES = [
         for attrs in SHAPES
     ),
     *(
+        Case("Pooling", [(2, 2, 7)], {**attrs, "pad": (0, 0, 0), "pooling_convention": "same"})
+        for attrs in (
+            {"kernel": (2,), "stride": (2,)},
+            {"kernel": (3,)},
+            {"kernel": (4,), "stride": (3,), "pool_type": "avg"},
+            {"kernel": (3,), "stride": (2,), "pool_type": "sum"},
+        )
+    ),
+    *(
         Case("Pooling", [(2, 2, 5, 6)], {"pool_type": "avg", "count_include_pad": count, **attrs})
         for count in (True, False)
         for attrs in (*SHAPES[1:3], {**SHAPES[2], "pooling_convention": "full"})
