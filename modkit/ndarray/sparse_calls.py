@@ -9,10 +9,10 @@ import numpy as np
 
 from modkit.ndarray import sparse_graphs as sparse_graphs
 from modkit.ndarray.invoke import check_count
-from modkit.ndarray.ndarray import NDArray, _apply, apply_dense, cast_recorded, new
+from modkit.ndarray.ndarray import NDArray, apply_dense, cast_recorded, new
 from modkit.ndarray.sparse_array import CSRNDArray, RowSparseNDArray
 from modkit.ndarray.sparse_dot import columns_dot, dot
-from modkit.ndarray.sparse_kernels import host, kernel_of
+from modkit.ndarray.sparse_kernels import host, kernel_of, looked_up
 from modkit.ndarray.sparse_updates import lazy_rows, write_rows
 from modkit.ndarray.tape import Host, Leaf, depends, put, tracked, uses_of
 from modkit.ndarray.tape_gradients import kept_value
@@ -130,15 +130,16 @@ def _recorded_dot(op: Op, a: Any, b: Any, attrs: Mapping[str, Any]) -> NDArray |
 
 
 def _recorded_embedding(op: Op, data: Any, weight: Any, attrs: Mapping[str, Any]) -> NDArray:
-    made = _apply(op, [data, weight.detach()._as_dense()], attrs, None, data._ctx)
+    made = _computed(op, [data, weight.detach()], attrs, data._ctx, DENSE)
     count, width = weight.shape
-    rows = np.clip(np.nan_to_num(host(data).reshape(-1)), 0, count - 1).astype(np.int64)
-    picks = CSRNDArray(
-        np.ones(len(rows), weight.dtype), (np.arange(len(rows) + 1), rows), (len(rows), count),
-        data._ctx,
-    )  # fmt: skip
+    data = data.copy()
 
     def gradient(back: np.ndarray) -> RowSparseNDArray:
+        rows = looked_up(op, data, weight)
+        picks = CSRNDArray(
+            np.ones(len(rows), weight.dtype), (np.arange(len(rows) + 1), rows), (len(rows), count),
+            data._ctx,
+        )  # fmt: skip
         return columns_dot(picks, back.reshape(-1, width))
 
     return _record(op.name, made, [data, weight], gradient)

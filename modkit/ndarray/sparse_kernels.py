@@ -264,6 +264,29 @@ def cut(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     return part._like(part._values[kept], places, (part.shape[0], max(end - begin, 0)))
 
 
+@kernel("Embedding", "_contrib_SparseEmbedding", makes_dense=True)
+def look_up(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """Rows of a row-sparse weight; a row that is not stored is a row of zeros."""
+    data, weight = inputs
+    right = weight.shape == (attrs["input_dim"], attrs["output_dim"])
+    if (data.stype, weight.stype) != (DENSE, ROWS) or not right:
+        return None
+    rows = weight._rows_at(looked_up(op, data, weight))
+    return dense(rows.reshape(*data.shape, weight.shape[1]), data)
+
+
+def looked_up(op: Op, data: NDArray, weight: NDArray) -> np.ndarray:
+    """The numbers of the rows that an embedding reads; ParameterError for one outside."""
+    rows, count = host(data).reshape(-1), weight.shape[0]
+    outside = rows[~((rows > -1) & (rows < count))]
+    if outside.size:
+        raise ParameterError(
+            f"{op.name}: data: got row number {outside[0]} for a row-sparse weight or gradient of "
+            f"{count} rows, expected 0 .. {count - 1}"
+        )
+    return rows.astype(PLACES)
+
+
 @kernel("take")
 def take(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Rows of a matrix by number."""

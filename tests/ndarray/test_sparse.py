@@ -167,6 +167,26 @@ def test_what_is_refused(row):
         call()
 
 
+@pytest.mark.parametrize("number", [-1, 5, np.nan])
+@pytest.mark.parametrize("look_up", [mx.nd.Embedding, mx.nd.contrib.SparseEmbedding])
+def test_a_row_number_outside_is_refused_where_rows_are_sparse(look_up, number):
+    attrs = {"input_dim": 5, "output_dim": 2}
+    stored = sparse.row_sparse_array(([[1, 2]], [3]), shape=(5, 2))
+    with pytest.raises(MXNetError, match=r"got row number .* of 5 rows, expected 0 \.\. 4"):
+        look_up(mx.nd.array([0, number]), stored, **attrs)
+    assert look_up(mx.nd.array([[3.7], [0]]), stored, **attrs).asnumpy().tolist() == [
+        [[1, 2]],
+        [[0, 0]],
+    ]
+    weight = mx.nd.ones((5, 2))
+    weight.attach_grad(stype="row_sparse")
+    attrs |= {"sparse_grad": True} if look_up is mx.nd.Embedding else {}
+    with mx.autograd.record():
+        made = look_up(mx.nd.array([0, number]), weight, **attrs)
+    with pytest.raises(MXNetError, match="got row number"):
+        made.backward()
+
+
 @pytest.mark.parametrize("array", [csr, rows])
 def test_a_sparse_array_has_no_views(array):
     for view in (lambda a: a._at(0), lambda a: a._slice(0, 1), lambda a: a.reshape((4, 3))):

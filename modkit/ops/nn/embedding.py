@@ -74,6 +74,11 @@ def embedding(
 
     Raises:
         ShapeError: the weight has another shape.
+        ParameterError: in eager calls with a row-sparse weight, and in the backward pass for a
+            row-sparse gradient: a row number is outside.
+
+    Differs: a compiled graph cannot raise: with a row-sparse weight or gradient, too, a row number
+        outside is taken for the nearest.
     """
     if weight.shape != (input_dim, output_dim):
         raise ShapeError(
