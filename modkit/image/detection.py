@@ -78,15 +78,15 @@ class ImageDetIter(ImageIter):
         self.reset()
         try:
             while True:
-                boxes = self._boxes(self.next_sample()[0])
+                boxes = self._parse_label(self.next_sample()[0])
                 count, width = max(count, len(boxes)), boxes.shape[1]
         except StopIteration:
             pass
         self.reset()
         return count, width
 
-    def _boxes(self, label: Any) -> np.ndarray:
-        """The valid boxes of a sample's label.
+    def _parse_label(self, label: Any) -> np.ndarray:
+        """The valid boxes of a sample's label; a subclass may read labels of another form.
 
         Raises:
             FileFormatError: it has not the form of a label (a ``RuntimeError``).
@@ -147,7 +147,7 @@ class ImageDetIter(ImageIter):
         return data, label
 
     def _sample(self, image: NDArray, label: Any) -> Sample:
-        image, boxes = self.augmentation_transform(image, self._boxes(label))
+        image, boxes = self.augmentation_transform(image, self._parse_label(label))
         made = self.postprocess_data(image).asnumpy()
         if boxes.shape[1] != self.label_shape[1]:
             raise ShapeError(

@@ -221,6 +221,16 @@ def test_boxes(folder):
     np.testing.assert_allclose(plain.next().label[0][1].asnumpy(), want, rtol=1e-6)
 
 
+def test_a_subclass_reads_labels_of_another_form(folder):
+    class Same(mx.image.ImageDetIter):
+        def _parse_label(self, label):
+            return np.array([[label, 0.1, 0.1, 0.6, 0.6]])
+
+    labels = Same(2, (3, 8, 8), path_imgrec=folder / "x.rec").next().label[0]
+    want = [[[0, 0.1, 0.1, 0.6, 0.6]], [[1, 0.1, 0.1, 0.6, 0.6]]]
+    np.testing.assert_allclose(labels.asnumpy(), want, rtol=1e-6)
+
+
 def test_a_bad_sample_is_named_with_its_file(tmp_path):
     """By number without an index, by key with one; MXNet raises errors of NumPy and of files."""
     image = (np.arange(8 * 9 * 3) % 251).reshape(8, 9, 3).astype(np.uint8)
