@@ -148,7 +148,7 @@ EXCUSED = [
         r"(no new name|rename_\w+: got \w+,) .*expected (TypeError|KeyError)",
         "a word or an object for dictionaries",
     ),
-    (r"", r"ParameterError: .*: got (None|0|\[\]), expected ", "refused at once"),
+    (r"", r"ParameterError: .*: got (None|0|\[\]|'a'), expected ", "refused at once"),
     (r"layout=", r"only the reference runs: AttributeError", "refused at once"),
     (r"GroupAdaGrad", r"NotSupportedError: GroupAdaGrad: got wd", "refused at once"),
     (
