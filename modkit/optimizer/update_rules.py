@@ -115,11 +115,6 @@ class FormulaRule(UpdateRule):
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
         numbers = {**dict(self.numbers), **hyper}
-        if state is None and self.bare:
-            raise ParameterError(
-                "update: got a state of None, expected an array: the optimizer has a momentum, and "
-                "had none when the state was made; init_optimizer(force_init=True) makes it anew"
-            )
         if self.bare:
             return self.formula(weight, grad, state, **numbers)
         if state is None:
@@ -307,10 +302,21 @@ class TreeRule:
         hyper = {n: (own if n in columns else row)[i] for i, n in enumerate(names)}
         if self.rule.takes_key:
             hyper["key"] = key
-        new, new_state = self.rule.update(weight, grad.astype(weight.dtype), state, hyper)
-        return new.astype(weight.dtype), jax.tree.map(
-            lambda now, before: now.astype(before.dtype), new_state, state
-        )
+        try:
+            new, new_state = self.rule.update(weight, grad.astype(weight.dtype), state, hyper)
+            new_state = jax.tree.map(lambda now, old: now.astype(old.dtype), new_state, state)
+        except (TypeError, ValueError, AttributeError) as error:
+            like = jax.ShapeDtypeStruct(weight.shape, weight.dtype)
+            wanted = jax.tree.map(np.shape, jax.eval_shape(self.rule.init, like))
+            got = jax.tree.map(np.shape, state)
+            if got == wanted:
+                raise
+            raise ParameterError(
+                f"update: got a state of shape {got}, expected {wanted}: another optimizer made "
+                "it, or one without a momentum; create_state(), or "
+                "init_optimizer(force_init=True), makes it anew"
+            ) from error
+        return new.astype(weight.dtype), new_state
 
     def _low(self, weight: Any) -> bool:
         return self.multi_precision and np.dtype(weight.dtype).name in LOW

@@ -398,6 +398,27 @@ def test_what_the_base_class_cannot_do():
         base.set_lr_scale({})
 
 
+@pytest.mark.parametrize(
+    ("name", "settings", "shapes", "got", "wanted"),
+    [
+        ("sgd", {"momentum": 0.9}, None, "None", "(2, 3)"),
+        ("sgd", {"momentum": 0.9}, ((2, 3), (2, 3)), "((2, 3), (2, 3))", "(2, 3)"),
+        ("sgd", {"momentum": 0.9}, (4,), "(4,)", "(2, 3)"),
+        ("adam", {}, None, "None", "((2, 3), (2, 3))"),
+        ("adam", {}, (2, 3), "(2, 3)", "((2, 3), (2, 3))"),
+        ("adagrad", {}, ((2, 3),), "((2, 3),)", "(2, 3)"),
+    ],
+)
+def test_a_state_of_another_optimizer_is_refused(name, settings, shapes, got, wanted):
+    def made(shape):
+        return nd.zeros(shape) if isinstance(shape[0], int) else tuple(map(nd.zeros, shape))
+
+    state = None if shapes is None else made(shapes)
+    with pytest.raises(ParameterError) as caught:
+        opt.create(name, **settings).update(0, nd.ones((2, 3)), nd.ones((2, 3)), state)
+    assert f"update: got a state of shape {got}, expected {wanted}: " in str(caught.value)
+
+
 def test_a_gradient_of_another_shape_is_refused():
     updater = opt.get_updater(opt.create("sgd", param_idx2name={0: "fc_weight"}))
     with pytest.raises(ShapeError, match="'fc_weight' of shape \\(2,\\) got a gradient"):
