@@ -44,7 +44,11 @@ EXCUSED = [
     ),
     (r"LibSVMIter", r"is outside the shape", "Differs: an element beyond the shape"),
     (r"batch_size=0.5", r"expected 1 or more", "no size"),
-    (r"set_np_shape|py_str|Context\('cpu', '1'\)", r"only modkit runs: TypeError", "more types"),
+    (
+        r"set_np_shape|py_str|Context\('cpu', '1'\)",
+        r"only modkit runs: (Type|Attribute)Error",
+        "more types",
+    ),
     (
         r"ImageIter",
         r"only modkit runs: AssertionError: uint8 label not supported",
@@ -66,7 +70,11 @@ EXCUSED = [
     (r"to_tokens", r"got index -1|got \[?-1", "an index below 0; MXNet counts from the end"),
     (r"update", r"expected IndexError: too many indices", "outputs of one axis"),
     (r"get_config", r"'average', 'micro'", "create(config) makes the same metric"),
-    (r"kv\.", r"'str' object cannot be interpreted as an integer", "a priority that is no number"),
+    (
+        r"kv\.",
+        r"'str' object cannot be interpreted as an integer|expected TypeError: an integer is required",
+        "a priority that is no number",
+    ),
     (
         r"next",
         r"got StopIteration: ; expected MXNetError: .*Invalid end for end",
@@ -95,7 +103,7 @@ EXCUSED = [
     (r"install", r"expected AttributeError", "no executor"),
     (r"", r"NotReadyError: \w+Iter: next", "MXNet shows uninitialized or earlier rows"),
     (r"groupadagrad", r"NotSupportedError: GroupAdaGrad: got wd", "refused at once"),
-    (r"same\(\w, \w\.asnumpy", r"got True, expected False", "arrays of either kind"),
+    (r"same\(", r"got True, expected False", "arrays of either kind"),
     (r"F1\(", r"only the reference runs: .*average: got", "refused at once, in MXNet later"),
     (r"batch_size=mx", r"only the reference runs: .*batch_size: got", "an array is no size"),
     (
@@ -129,8 +137,8 @@ EXCUSED = [
     (r"ignore_nan", r"expected TypeError: ufunc 'isnan'", "NDArrays do too"),
     (
         r"^up|\.update",
-        r"only modkit runs: .*elemwise_op.*expected float32, got float64",
-        "AdaGrad and its like of float64 weights fail there",
+        r"only modkit runs: .*elemwise_op.*expected float(32|16), got float(64|32)",
+        "AdaGrad and its like of float64 and float16 weights fail there",
     ),
     (r"^up|\.update", r"only modkit runs: .*exceed bound", "a constant outside of its bounds"),
     (r"sum_metric|get", r"expected -?2147483", "the logarithm of 0 as a whole number"),
@@ -141,7 +149,7 @@ EXCUSED = [
     ),
     (r"_get_lrs", r"got 1.0, expected 1$", "a rate is a number with a fraction"),
     (r"update", r"only modkit runs: .*Shape inconsistent, Provided", "outputs of more axes"),
-    (r"monitor_all=|center_crop", r"only modkit runs: TypeError", "more types"),
+    (r"monitor_all=|center_crop|install", r"only modkit runs: TypeError", "more types"),
     (r"imresize", r"TypeError: unhashable type", "a list for a number"),
     (
         r"PrefetchingIter",
@@ -799,7 +807,8 @@ def optimizers(program):
         *(f"{opt}.aggregate_num", f"{opt}.momentum", f"{opt}.beta1, {opt}.epsilon"),
         f"{opt}.param_dict",
     )
-    direct = program.chance(0.4)  # gradients are copies: some of MXNet's optimizers scale them
+    # Called directly, MXNet's LAMB leaves its float32 weights. Gradients are copies: some scale them.
+    direct = program.chance(0.4) and not (half and cls == "LAMB")
     if direct:
         multi = "_multi_precision" if program.chance(0.5) else ""
         states = program.new(
