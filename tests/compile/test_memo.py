@@ -41,7 +41,7 @@ def test_the_last_asked_for_are_kept():
     make.cache_clear()
     make("b")
     assert made[-2:] == ["b", "b"]
-    assert make.__doc__ == "What is made."
+    assert make.__doc__ == "A value to be made."
 
 
 def test_what_fails_is_asked_for_again():
