@@ -422,9 +422,13 @@ class Slot(AnyCell):
             return value if isinstance(value, np.ndarray) else as_numpy(self.peek())
 
     def seen_on_host(self, look: Callable[[Any], T]) -> T:
-        """See `AnyCell.seen_on_host`."""
+        """See `AnyCell.seen_on_host`; as `seen`."""
         with self.store.lock:
-            return look(self.host())
+            self.store.settle(self.field)
+            value = self._present()
+            if isinstance(value, np.ndarray):
+                return look(value)
+            return self.seen(lambda value: look(as_numpy(value)))
 
     def row_sparse(self) -> Rows | None:
         """The value, computed now if it is pending, where it is row-sparse; else ``None``.
