@@ -886,7 +886,8 @@ def _change_optimizer(p):
         "mod._optimizer.set_learning_rate(0.2)",
         f"mod._optimizer.set_lr_mult({{{name!r}: 0.0}})", "mod._optimizer.rescale_grad = 0.5",
         f"mod._optimizer.set_wd_mult({{{name!r}: 3.0}})", "mod._optimizer.clip_gradient = 0.01",
-        "mod._optimizer.num_update", "mod._optimizer.learning_rate", "sorted(mod._optimizer.idx2name.items())",
+        "mod._optimizer.num_update", "mod._optimizer.learning_rate",
+        "sorted(mod._optimizer.idx2name.items())",
         "mod._optimizer.lr_mult", "mod._optimizer.wd_mult", "mod._update_on_kvstore",
         "mod._kvstore is None",
     ]))  # fmt: skip
