@@ -3,6 +3,7 @@
 import doctest
 import functools
 import importlib
+import inspect
 import pkgutil
 import re
 import shlex
@@ -68,17 +69,16 @@ def test_every_public_class_has_an_example(room):
 
 
 def undocumented(name):
-    """Public methods of a module's public classes without a docstring, own or inherited."""
+    """Public methods of a module's public classes for which ``help`` has no text."""
     kinds = types.FunctionType | property | functools.cached_property | classmethod | staticmethod
     for klass in vars(importlib.import_module(name)).values():
         if not isinstance(klass, type) or klass.__module__ != name or klass.__name__[0] == "_":
             continue
         for method, value in vars(klass).items():
             own = method == getattr(value, "__name__", method)  # not a function as a default
-            if isinstance(value, kinds) and own and method[0] != "_":
-                every = [vars(c)[method] for c in klass.__mro__ if method in vars(c)]
-                if not any(each.__doc__ for each in every):
-                    yield f"{klass.__name__}.{method}"
+            public = isinstance(value, kinds) and own and method[0] != "_"
+            if public and not inspect.getdoc(getattr(klass, method)):
+                yield f"{klass.__name__}.{method}"
 
 
 @pytest.mark.parametrize("name", [m for m in MODULES if not m.endswith("__main__")])

@@ -280,8 +280,8 @@ class BucketingModule(BaseModule):
     _present_outputs = _of_present(Module._present_outputs)
     _names = _of_default(Module._names)
     _values = _of_default(Module._values)
-    state_dict = _of_default(Module.state_dict)
-    load_state_dict = _of_default(Module.load_state_dict)
+    state_dict = _of_default(BaseModule.state_dict)
+    load_state_dict = _of_default(BaseModule.load_state_dict)
 
     # ── One batch ───────────────────────────────────────────────────────────────────────────
 
