@@ -72,7 +72,9 @@ class RecordFiles:
         if index:
             with contextlib.closing(MXIndexedRecordIO(index, self._files[0], "r", str)) as file:
                 begins = sorted(file.idx.values())
-            ends = [*begins[:: math.ceil(len(begins) / num_parts) or 1], *[total] * num_parts]
+            if not begins:
+                raise FileFormatError(f"{index}: got no lines, expected one for each record")
+            ends = [*begins[:: math.ceil(len(begins) / num_parts)], *[total] * num_parts]
             low, high = ends[part_index : part_index + 2]
         else:
             step = math.ceil(total / num_parts)

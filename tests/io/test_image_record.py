@@ -112,6 +112,7 @@ def test_parts_are_cut_by_bytes(make):
         ([6, 2, 4, 0, 1, 3, 5], [[0, 1, 2, 3], [4, 5, 6]]),
         ([5, 3, 1], [[1, 2, 3, 4], [5, 6]]),
         ([5, 3, 1], [[1, 2, 3, 4, 5, 6]]),
+        ([5, 3, 1], [[1, 2], [3, 4], [5, 6], []]),
     ],
 )
 def test_parts_of_an_index_have_equal_numbers_of_its_records(make, records, tmp_path, keys, parts):
@@ -189,6 +190,7 @@ def test_resized_in_the_iterator(make):
         ({"max_random_scale": 0.5}, ParameterError, "above max_random_scale"),
         ({"inter_method": 7, "resize": 12}, ParameterError, "interp"),
         ({"path_imglist": "gone"}, FileNotFoundError, "gone"),
+        ({"path_imgidx": "/dev/null"}, FileFormatError, "got no lines, expected one for each"),
         ({"part_index": 1}, ParameterError, "part_index"),
         ({"path_imgrec": "gone"}, FileNotFoundError, "gone"),
     ],
