@@ -55,7 +55,7 @@ def bulk(size: int) -> Iterator[None]:
         ParameterError: ``size`` is not an integer from 0 on.
     """
     global _steps_per_call
-    at_once = check_steps("bulk: size", size or 1)
+    at_once = check_steps("bulk: size", size, 0) or 1
     steps, before = _steps_per_call, set_bulk_size(size)
     _steps_per_call = at_once
     try:
@@ -65,8 +65,8 @@ def bulk(size: int) -> Iterator[None]:
         set_bulk_size(before)
 
 
-def check_steps(what: str, steps: int) -> int:
-    """``steps``, which must be a positive integer."""
-    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
-        raise ParameterError(f"{what}: got {steps!r}, expected an integer from 1 on")
-    return steps
+def check_steps(what: str, steps: int, least: int = 1) -> int:
+    """``steps``, which must be an integer of at least ``least``."""
+    if isinstance(steps, bool) or not hasattr(steps, "__index__") or steps < least:
+        raise ParameterError(f"{what}: got {steps!r}, expected an integer from {least} on")
+    return operator.index(steps)

@@ -89,8 +89,10 @@ def test_bulk_size_is_remembered():
             mx.engine.set_bulk_size(wrong)
     with mx.engine.bulk(0):
         assert (mx.engine.steps_per_call(), mx.engine.set_bulk_size(0)) == (1, 0)
+    with mx.engine.bulk(np.int64(2)):
+        assert (mx.engine.steps_per_call(), mx.engine.set_bulk_size(2)) == (2, 2)
     for wrong in ("5", -1):
-        with pytest.raises(ParameterError, match="bulk: size: got"), mx.engine.bulk(wrong):
+        with pytest.raises(ParameterError, match="an integer from 0 on"), mx.engine.bulk(wrong):
             pass
     assert mx.engine.set_bulk_size(before) == before
 

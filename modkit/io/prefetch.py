@@ -117,8 +117,8 @@ class PrefetchingIter(HeldBatchIter):
             if renames is not None and not (listed and len(renames) == self.n_iter):
                 got = f"{len(renames)} dictionaries" if listed else type(renames).__name__
                 raise ParameterError(
-                    f"PrefetchingIter: {what}: got {got}, expected {self.n_iter}, one for each "
-                    "iterator"
+                    f"PrefetchingIter: {what}: got {got}, expected a list with one for each of "
+                    f"the {self.n_iter} iterators"
                 )
         self.rename_data, self.rename_label = rename_data, rename_label
         super().__init__(self.provide_data[0][1][0])

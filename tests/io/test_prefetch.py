@@ -154,7 +154,11 @@ def test_buckets_go_through():
     [
         (lambda: PrefetchingIter([]), ParameterError, "no iterators"),
         (lambda: PrefetchingIter(numbers(), rename_data=[{}, {}]), ParameterError, "one for each"),
-        (lambda: PrefetchingIter(numbers(), rename_label=3), ParameterError, "got int, expected 1"),
+        (
+            lambda: PrefetchingIter(numbers(), rename_label=3),
+            ParameterError,
+            "got int, expected a list",
+        ),
         (lambda: PrefetchingIter(numbers(), rename_data=[{}]), KeyError, "'data'"),
         (lambda: ResizeIter(numbers(), 2).getdata(), NotReadyError, "next"),
     ],
