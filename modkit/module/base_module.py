@@ -374,8 +374,8 @@ class BaseModule:
         Differs: MXNet ends with StopIteration where ``train_data`` has no batch, and is silent
         where ``begin_epoch`` is not below ``num_epoch``, which is a warning here. Optimizer
         states that were loaded for ``begin_epoch`` count the updates of the epochs before; MXNet
-        begins at 0, so that its bias corrections and schedules begin anew. A second call warns
-        where it was given values of parameters, which it does not use; MXNet always does.
+        begins at 0, so that its bias corrections and schedules begin anew. A second call ignores
+        given values of parameters, as MXNet's, and warns only then.
         """
         if num_epoch is None:
             raise NotReadyError("fit() needs num_epoch, the number of epochs to train for")

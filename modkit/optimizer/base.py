@@ -172,8 +172,8 @@ class Optimizer:
     Raises:
         ParameterError: a rate that is not finite, or another invalid value.
 
-    Differs: a rate that is not finite raises an error; MXNet accepts it. With a negative
-    ``clip_gradient`` those seven replace each element by that number in MXNet.
+    Differs: a rate that is not finite raises an error; MXNet accepts it. In MXNet the seven
+    optimizers that clip at 0 replace each element by a ``clip_gradient`` below 0.
     """
 
     opt_registry: ClassVar[dict[str, type[Optimizer]]] = {}
