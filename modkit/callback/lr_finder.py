@@ -20,13 +20,13 @@ _GROWING = (Accuracy, TopKAccuracy, F1, MCC, PCC, PearsonCorrelation)
 
 
 class LRFinder(Callback):
-    """Trains some batches at rates that grow geometrically, and notes the loss of each.
+    """Trains ``batches`` batches at rates from ``lowest`` to ``highest``, and notes their losses.
 
-    Under ``fit(accumulate=K)`` the batches of an update count as one.
+    The rates grow geometrically. Under ``fit(accumulate=K)`` the batches of an update count as one.
 
     The metric of ``fit``, of a composite its first one, has to be a loss: ``eval_metric="ce"``. The
-    finder ends the training, and gives
-    the module the parameters, optimizer states and rate that it had before.
+    finder ends the training, and gives the module the parameters, optimizer states and rate that it
+    had before.
 
     Args:
         path: of a picture of the curve, or ``None``.

@@ -46,6 +46,8 @@ class HostBatch:
 class MXDataIter(DataIter):
     """The base of the iterators over files. A subclass yields the batches in ``_epoch``.
 
+    Where a sample cannot be read, each call raises the same FileFormatError until `reset`.
+
     Args:
         data_name, label_name: names of the data and of the label.
         inert: parameters without an effect; see `check_parameters`.

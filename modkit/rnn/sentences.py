@@ -69,7 +69,7 @@ def encode_sentences(
 class BucketSentenceIter(DataIter):
     """Batches of sentences; all sentences of a batch are padded to the length of its bucket.
 
-    The label of a word is the next word.
+    The label of a word is the next word, that of the last one ``invalid_label``, as the padding is.
 
     Args:
         sentences: lists of integers, as from `encode_sentences`.
