@@ -229,16 +229,17 @@ class GroupBinding:
                 home, n, home.local_aval(args[n].shape, args[n].dtype), self.stypes.get(n) == CSR
             )
             for n in self.arg_names
-            if n not in shared
+            if n not in shared and n not in self.state_names
         }
-        for n in self.state_names:  # which outlive a binding, and are those of all modules
-            local[n] = store.kept.setdefault((n, index, home, local[n].aval), local[n])
+        kept: Cells = {n: _kept(store, n, args[n]) for n in self.state_names}
         states: Cells = {n: _aux(draft, n, avals.aux[n]) for n in self.aux_names}
         if home != store.home:
             shared = {n: _elsewhere(store.part(c, index), home.at(n)) for n, c in slots.items()}
-            states = {
-                n: _elsewhere(store.home.part(c, index), home.at(n)) for n, c in states.items()
-            }
+            kept, states = (
+                {n: _elsewhere(store.home.part(c, index), home.at(n)) for n, c in cells.items()}
+                for cells in (kept, states)
+            )
+        local |= kept
         grads = {
             n: _grad(draft, home, n, args[n], n in self.row_sparse_grads)
             for n in self.arg_names
@@ -281,6 +282,12 @@ def _contexts(
     variables = [{n.name: own[graph.index[id(n)]] for n in graph.inputs} for own in found]
     outputs = [[own[graph.index[id(e.node)]] for e in graph.heads] for own in found]
     return variables, outputs
+
+
+def _kept(store: Store, name: str, aval: Any) -> AnyCell:
+    """A state's cell, which outlives a binding, and is that of all modules."""
+    made = store.home.local_aval(aval.shape, aval.dtype)
+    return store.kept.setdefault((name, made), _zeros_cell(store.home.at(name), made))
 
 
 def _aux(draft: Draft, name: str, aval: Any) -> AnyCell:

@@ -436,14 +436,15 @@ class DataParallelExecutorGroup(GroupInspection):
             raise ParameterError("set_states: give either states or value")
         joined = {} if states is None else self._joined_states(states)
         for name in self.state_names:
-            whole = joined.get(name)
-            for bound, part in zip(self.binding.bounds, self.binding.parts, strict=True):
+            whole, end, several = joined.get(name), 0, len(self.binding.bounds) > 1
+            for bound in self.binding.bounds:
                 cell, home = bound.arrays.local[name], bound.placement.at(name)
                 if whole is None:
                     with x64_for(cell.aval.dtype):
                         cell.set(jnp.full_like(cell.peek(), value))
                 else:
-                    piece = whole if part is None else cut(whole, part, 0)
+                    start, end = end, end + cell.aval.shape[0]
+                    piece = whole[start:end] if several else whole
                     cell.set(home.split(piece, self.binding.axes.get(name, 0)), aliased=True)
 
     def _joined_states(self, given: Any) -> dict[str, Any]:

@@ -245,6 +245,29 @@ def test_states_are_those_of_every_length_and_of_modules_that_share_parameters(c
     assert states(module) == [0, 0]  # new arrays, as those of the parameters
 
 
+@pytest.mark.parametrize("numbers", [(0, 1), (0, 0)])  # of devices
+def test_states_of_several_contexts_stay_where_a_batch_is_not_cut_evenly(numbers):
+    state = mx.sym.Variable("state", shape=(1,))
+    module = mx.mod.Module(
+        mx.sym.broadcast_add(mx.sym.Variable("data"), state), label_names=None,
+        state_names=["state"], context=[mx.cpu(number) for number in numbers],
+    )  # fmt: skip
+    module.bind([("data", (4,))], for_training=False)
+    module.init_params()
+
+    def run(size):
+        module.forward(mx.io.DataBatch([mx.nd.zeros((size,))]))
+        return module.get_outputs()[0].asnumpy().tolist()
+
+    module.set_states(states=[[mx.nd.array([3]), mx.nd.array([5])]])
+    assert run(4) == [3, 3, 5, 5]
+    assert run(5) == [3, 3, 5, 5, 5]
+    module.set_states(states=[[mx.nd.array([2]), mx.nd.array([7])]])
+    assert run(5) == [2, 2, 7, 7, 7]
+    assert run(4) == [2, 2, 7, 7]
+    assert [s.asscalar() for s in module.get_states(False)[0]] == [2, 7]
+
+
 def test_reshape_keeps_parameters_and_optimizer():
     data = batches(1)[0], batches(1, size=4)[0]
     module = ready(mlp(), data[0], momentum=0.9)
