@@ -112,10 +112,11 @@ def test_examples_in_pages(page):
     run_page(page)
 
 
-def test_examples_in_the_readme(tmp_path, capsys):
+def test_examples_in_the_readme(tmp_path, capsys, caplog):
     """The figures of both trainings hold; the layers below the new head stay as they were."""
     pytest.importorskip("sklearn", reason="needs scikit-learn (pip install '.[recipes]')")
     shutil.copytree(ROOT / "recipes" / "pretrained", tmp_path / "recipes" / "pretrained")
+    caplog.set_level("INFO")
     scope = run_page(README)
     said = capsys.readouterr().out
     for words in ("format      MXNet 1.9.1", "arg:conv1_weight", "conv2(Convolution)",
@@ -127,6 +128,9 @@ def test_examples_in_the_readme(tmp_path, capsys):
         for pattern in (r"`\[\('accuracy', ([\d.]+)\)\]`", r"# about ([\d.]+)")
     ]
     printed = re.findall(r"^\[\('accuracy', ([\d.]+)\)\]$", said, re.MULTILINE)
+    first = re.compile(r"Epoch\[0\] Train-accuracy=([\d.]+)")
+    logged, quoted = (float(first.search(each)[1]) for each in (caplog.text, text))
+    assert logged == pytest.approx(quoted, abs=0.01)
     assert min(stated) > 0.9
     assert [float(score) for score in printed] == pytest.approx(stated, abs=0.03)
     old, lower = scope["args"], scope["lower"]
