@@ -102,7 +102,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def unknown(what: str, name: str, known: Collection[str], label: str = "There are") -> str:
-    """The message about a name that is none of those known: near ones, and all."""
+    """A message for an unknown name, with the nearest names and all known ones."""
     return f"{what} {name!r}.{nearest(name, known)} {label}: {', '.join(known) or 'none'}"
 
 
