@@ -190,8 +190,8 @@ class ImageRecordIter(ImageRecordBase):
         seed_aug: of the augmentations; default ``seed``.
         round_batch: pad an incomplete last batch with the first samples, as in `CSVIter` (yes).
         num_parts: number of parts of about equal size in bytes, or with ``path_imgidx`` of equal
-            numbers of records (1).
-        path_imgidx: the index of the records; without it every record is read.
+            numbers of its records, but the last (1).
+        path_imgidx: path of an index; records before the first that it lists are left out.
         part_index: the part to read (0).
         resize: length of the shorter edge before the crop.
         rand_crop: crop at random, not at the centre (no).
