@@ -77,6 +77,7 @@ METHODS: dict[str, dict[str, str]] = {
     "numpy.generic": _own("tostring", "newbyteorder"),
     "threading.Thread": {"isAlive": "threading.Thread.is_alive"},
     "array.array": {"tostring": "array.array.tobytes", "fromstring": "array.array.frombytes"},
+    "configparser.RawConfigParser": {"readfp": "configparser.RawConfigParser.read_file"},
 }
 """Replacements of dropped methods, by class."""
 
