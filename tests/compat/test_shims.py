@@ -141,6 +141,16 @@ def test_nothing_remains():
         np.array([[1], [2, 3]])
 
 
+def test_a_module_that_is_imported_for_its_methods_has_its_names(monkeypatch):
+    monkeypatch.delitem(sys.modules, "configparser", raising=False)
+    made = Shims()
+    made.install()
+    try:
+        assert "__getattr__" in vars(importlib.import_module("configparser"))
+    finally:
+        made.remove()
+
+
 def test_missing_modules_are_found(shims, monkeypatch):
     monkeypatch.delitem(sys.modules, "sklearn.externals.joblib", raising=False)
     found = importlib.import_module("sklearn.externals.joblib")

@@ -45,14 +45,14 @@ class Shims:
 
     def install(self) -> None:
         """Put the names back."""
-        for name in NAMES:
-            if name in sys.modules:
-                self._extend(sys.modules[name])
-        for path, methods in METHODS.items():
+        for path, methods in METHODS.items():  # first, as this imports their modules
             cls = pkgutil.resolve_name(path.replace(".", ":", 1))
             for name, new in methods.items():
                 if not hasattr(cls, name):
                     self._add_method(cls, path, name, new)
+        for name in NAMES:
+            if name in sys.modules:
+                self._extend(sys.modules[name])
         for name in ("array", "asarray", "asanyarray"):  # np.save calls the last
             self._wrap(np, name, self._lenient(getattr(np, name)))
         self._wrap(np, "fromstring", self._fromstring(np.fromstring))
