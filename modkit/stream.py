@@ -79,7 +79,7 @@ def draw(numbers: Sequence[int] = ()) -> np.ndarray:
 
 
 def generator() -> np.random.Generator:
-    """This thread's generator of NumPy's, at the beginning of the stream of the next key data."""
+    """This thread's NumPy generator, at the start of the stream of the next key data."""
     _own.state["state"]["key"][:] = draw()
     _own.generator.bit_generator.state = _own.state
     return _own.generator

@@ -70,8 +70,8 @@ class Op(Schema):
             unknown, bound graphs run node by node.
         input_init: the ``__init__`` attribute of input variables, by input name.
         fits: ``fits(attrs)`` raises an error for parameters that do not fit each other.
-        drawn_on_host: eager calls on a CPU are the function of NumPy's arrays, with a generator of
-            NumPy's as the key. Its derivative is 0.
+        drawn_on_host: eager calls on a CPU run the function itself, on NumPy arrays and with a
+            NumPy generator as the key. Its derivative is 0.
         check_values: ``check_values(arrays, attrs)`` raises an error for values that eager
             calls refuse. It waits for the arrays that it reads; compiled graphs do not call it.
     """

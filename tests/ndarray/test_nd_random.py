@@ -75,7 +75,7 @@ def test_the_seed_repeats() -> None:
     assert numbers() != first
 
 
-def test_numbers_that_xla_draws_lie_on_the_host() -> None:
+def test_drawn_numbers_lie_on_the_host() -> None:
     drawn = [random.normal(shape=(300, 200)) for _ in range(30)]
     for each in (drawn[0], drawn[-1]):
         assert each._cell.is_on_host, "placing an array takes longer than drawing a few numbers"

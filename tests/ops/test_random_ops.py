@@ -2,6 +2,7 @@
 
 import functools
 import math
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jax
@@ -285,6 +286,24 @@ def test_eager_draws_of_parameters_outside_their_range() -> None:
     np.testing.assert_array_equal(
         eager("gamma", alpha, mx.nd.ones(4)), [0, math.inf, math.nan, math.nan]
     )
+
+
+def test_threads_draw_the_numbers_that_one_draws() -> None:
+    def drawn(_: Any = None) -> float:
+        return float(eager("normal", shape=(2000,)).sum())
+
+    mx.random.seed(5)
+    wanted = sorted(drawn() for _ in range(100))
+    mx.random.seed(5)
+    with ThreadPoolExecutor(4) as pool:
+        assert sorted(pool.map(drawn, range(100))) == wanted
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1 << 40), (-(1 << 40), 5)])
+def test_whole_numbers_of_wide_bounds_wrap_as_in_mxnet(low: int, high: int) -> None:
+    drawn = eager("randint", low, high, shape=(100,))
+    assert drawn.dtype == np.int32
+    assert drawn.min() < 0 < drawn.max()
 
 
 def test_eager_draws_refuse_parameters_of_two_types() -> None:

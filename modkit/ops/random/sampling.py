@@ -129,7 +129,7 @@ def _random_randint(
     where = require_shape("_random_randint", shape)
     kind, span = jnp.dtype(dtype or "int32"), high - low
     if isinstance(key, np.random.Generator):
-        return key.integers(low, high, where, kind)
+        return key.integers(low, high, where).astype(kind)
     if span > 1 << 16:
         return jax.random.randint(key, where, low, high, kind)
     # A number of 32 bits times the span, over 2 to the 32nd: one draw, where `randint` makes four.
