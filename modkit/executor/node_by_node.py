@@ -118,7 +118,6 @@ class NodeByNode(Executor):
                 self._monitor(name.encode(), array.detach())
 
     def show_gradients(self, heads: Any = None) -> None:
-        """See `Executor.show_gradients`."""
         if self._monitor is None:
             return
         grads = {place: tap.grad for place, tap in self._taps.items()}

@@ -647,7 +647,6 @@ class LateCell(Cell):
             self.rows = None  # last: a reader finds one or the other
 
     def set_rows(self, rows: np.ndarray, *, aliased: bool) -> None:
-        """See `AnyCell.set_rows`."""
         with replacing:
             self.rows, self._value, self._pending = rows, None, None
             self.aliased, self._owner = aliased, threading.get_ident()

@@ -31,15 +31,12 @@ class Replicas(Placement):
         return (self.count,)
 
     def split_key(self, key: jax.Array) -> jax.Array:
-        """See `Placement.split_key`."""
         return jax.random.fold_in(key, jax.lax.axis_index(REPLICAS))
 
     def reduce(self, tree: Any) -> Any:
-        """See `Placement.reduce`."""
         return sum_over(REPLICAS, tree)
 
     def dense(self, value: Rows) -> jax.Array:
-        """See `Placement.dense`."""
         return self.store(jax.vmap(Rows.dense)(value))
 
     def numbers(self, table: np.ndarray) -> Any:
@@ -47,7 +44,6 @@ class Replicas(Placement):
         return table
 
     def split(self, value: Any, axis: int) -> jax.Array:
-        """See `Placement.split`."""
         return self.store(self.stacked(value, axis))
 
     def stacked(self, value: Any, axis: int) -> Any:
@@ -74,7 +70,6 @@ class Replicas(Placement):
         return View(cell, read, write, jax.ShapeDtypeStruct(cell.aval.shape[1:], cell.aval.dtype))
 
     def local_aval(self, shape: Sequence[int], dtype: Any) -> jax.ShapeDtypeStruct:
-        """See `Placement.local_aval`."""
         return jax.ShapeDtypeStruct((self.count, *shape), dtype)
 
     def joined(self, cell: AnyCell, axis: int) -> View:
@@ -109,7 +104,6 @@ class SameDevice(Replicas):
         self.sharding = SingleDeviceSharding(self.device)
 
     def at(self, name: str) -> SameDevice:
-        """See `Placement.at`."""
         if not self._places:
             return self
         own = zip(self._places, self.contexts, strict=True)
@@ -276,7 +270,6 @@ class SingleDevice(OneContext):
         self.sharding = SingleDeviceSharding(self.device)
 
     def at(self, name: str) -> SingleDevice:
-        """See `Placement.at`."""
         return SingleDevice(self._places[name]) if name in self._places else self
 
 

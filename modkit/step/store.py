@@ -346,16 +346,13 @@ class Slot(AnyCell):
         return self.store.lock
 
     def version(self) -> Any:
-        """See `AnyCell.version`."""
         return None if self.is_pending else self._present()
 
     @property
     def is_pending(self) -> bool:
-        """See `AnyCell.is_pending`."""
         return self.field in self.store.work
 
     def settle(self) -> None:
-        """See `AnyCell.settle`."""
         with self.store.lock:
             self.store.settle(self.field)
 
@@ -405,30 +402,27 @@ class Slot(AnyCell):
 
     @property
     def keeps_rows(self) -> bool:
-        """See `AnyCell.keeps_rows`: the update outside of a step reads gradients from there."""
+        """See `AnyCell.keeps_rows`: an update outside of a step reads gradients on the host."""
         return self.field == "grads"
 
     def set_rows(self, rows: np.ndarray, *, aliased: bool) -> None:
-        """See `AnyCell.set_rows`; of a gradient."""
+        """Replace a gradient by a NumPy array; see `AnyCell.set_rows`."""
         with self.store.lock:
             self.store.settle(self.field)
             self._put(rows.copy() if aliased else rows)
 
     def host(self) -> Any:
-        """See `AnyCell.host`."""
         with self.store.lock:
             self.store.settle(self.field)
             value = self._present()
             return value if isinstance(value, np.ndarray) else as_numpy(self.peek())
 
     def seen_on_host(self, look: Callable[[Any], T]) -> T:
-        """See `AnyCell.seen_on_host`; as `seen`."""
+        """See `AnyCell.seen_on_host`: under the lock, as `seen`."""
         with self.store.lock:
             self.store.settle(self.field)
             value = self._present()
-            if isinstance(value, np.ndarray):
-                return look(value)
-            return self.seen(lambda value: look(as_numpy(value)))
+            return look(value if isinstance(value, np.ndarray) else as_numpy(self._computed()))
 
     def row_sparse(self) -> Rows | None:
         """The value, computed now if it is pending, where it is row-sparse; else ``None``.
@@ -455,7 +449,6 @@ class Slot(AnyCell):
             self.store.aliased.add(self)
 
     def unmoved(self) -> Any:
-        """See `AnyCell.unmoved`."""
         with self.store.lock:
             self.store.settle(self.field)
             value = self._present()
@@ -528,7 +521,6 @@ class Delegate(AnyCell):
 
     @property
     def root(self) -> AnyCell:
-        """See `AnyCell.root`."""
         with self.lock:
             return self._present().root
 
@@ -537,7 +529,6 @@ class Delegate(AnyCell):
     take, set, edit = map(_delegated, ("take", "set", "edit"))
 
     def holds(self, value: Any) -> bool:
-        """See `AnyCell.holds`."""
         with self.lock:
             return self._present().holds(value)
 
@@ -592,6 +583,5 @@ class StateSlot(Slot):
         optimizer[self.name] = layout.unflatten(leaves)
 
     def copy_in(self, values: Arrays) -> None:
-        """See `Slot.copy_in`."""
         if self.name in values:
             self._replace(values, copy_of(jax.tree.leaves(values[self.name])[self.index]))
