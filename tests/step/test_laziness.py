@@ -185,7 +185,7 @@ def test_the_states_that_are_read_are_those_that_a_step_makes():
 def test_a_step_touches_no_cell_that_nobody_reads(monkeypatch):
     """The host's work for a step does not grow with the number of parameters."""
     touched = []
-    for name in ("peek", "seen", "set"):
+    for name in ("peek", "seen", "seen_on_host", "set"):
         true = getattr(Slot, name)
         monkeypatch.setattr(
             Slot,
