@@ -179,10 +179,10 @@ def _identity(sign: int, dtype: Any) -> Any:
 
 
 _SHORT_ROW, _MANY_ROWS = 32, 64
-"""Rows of up to so many elements, and so many of them, whose maxima are those of columns."""
+"""Maxima of rows are those of columns where rows are this short, and at least so many."""
 
 _LONGEST = 256
-"""Elements of a row that BLAS sums; NumPy sums longer ones more exactly, by halves."""
+"""Elements of a row that BLAS sums, at most; NumPy sums longer ones more exactly, by halves."""
 _ON_ONE_THREAD = 1 << 13
 """Elements of a product that BLAS does not divide among threads."""
 
@@ -203,7 +203,7 @@ def _reduction(ufunc: np.ufunc, sign: int = 0) -> Callable[[Any, Any], Run]:
 
 
 def _of_short_rows(whole: Run, shape: tuple[int, ...]) -> Run:
-    """A reduction of the last axis; of many short rows, one of columns: NumPy's loops are long."""
+    """A reduction of the last axis; of many short rows as one of columns: fewer loops for NumPy."""
 
     def run(x: Array) -> Array:
         length = x.shape[-1]

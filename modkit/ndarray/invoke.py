@@ -105,7 +105,7 @@ class Traceable(Protocol):
 
 @functools.lru_cache(maxsize=256)
 def _given(shape: tuple[int, ...], dtype: Any) -> Eager:
-    """A function whose result was drawn: it is the traced parameter, of this shape and type."""
+    """The function of a call whose result was drawn: it returns its traced parameter."""
 
     def drawn(arrays: Sequence[Any], key_data: Any, numbers: Sequence[Any]) -> Any:
         return tuple(numbers), {}

@@ -82,7 +82,7 @@ class Store:
             states are.
         optimized: whether a module's optimizer trains them, and decides on ``apart``.
         params: slots of the parameters; `aux` and `grads` likewise.
-        kept: cells of inputs that keep their values from batch to batch, for bindings of one shape.
+        kept: cells of a module's states, which bindings of one shape share.
         work: by field, the pass that will replace it.
         aliased: slots of parameters and optimizer states whose buffer may be aliased: a step
             donates a copy of it.
