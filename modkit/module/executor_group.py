@@ -30,6 +30,7 @@ from modkit.ndarray.storage import (
     InputCell,
     ShardedInputCell,
     cell_of,
+    new_cell,
     settle,
     take_over,
     x64_for,
@@ -397,17 +398,14 @@ class DataParallelExecutorGroup(GroupInspection):
         if name in self.row_sparse_grads:
             each = self.gradients_of(name)
             return add_n(*each) if len(each) > 1 else each[0]
-        ctx = self.binding.bounds[0].placement.at(name).contexts[0]
-        values = [
-            jax.device_put(b.arrays.grads[name].peek(), ctx.jax_device) if len(self.contexts) > 1
-            else b.arrays.grads[name].get()
-            for b in self.binding.bounds
-        ]  # fmt: skip
-        if len(values) > 1:
-            total = functools.reduce(operator.add, values)
-        else:
-            total = values[0].sum(0) if self.binding.bounds[0].placement.count > 1 else values[0]
-        return NDArray(Cell(total), ctx)
+        bounds = self.binding.bounds
+        cells = [bound.arrays.grads[name] for bound in bounds]
+        ctx = bounds[0].placement.at(name).contexts[0]
+        if len(self.contexts) == 1:
+            return NDArray(new_cell(cells[0].unmoved(), ctx), ctx)
+        values = [jax.device_put(cell.peek(), ctx.jax_device) for cell in cells]
+        total = functools.reduce(operator.add, values)
+        return NDArray(Cell(total if len(values) > 1 else total.sum(0)), ctx)
 
     def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
         """Add the last pass to a metric, context by context."""

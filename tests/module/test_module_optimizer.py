@@ -86,6 +86,8 @@ def test_a_gradient_that_a_program_writes_goes_to_the_update_from_the_host():
                 assert isinstance(grad._cell.unmoved(), np.ndarray)
             np.testing.assert_array_equal(grad.asnumpy(), np.full(grad.shape, change))
         module.update()
+        for (grad,) in grads:
+            assert isinstance(grad._cell.unmoved(), np.ndarray) == (change != 0), "it was placed"
         new = module.get_params()[0]["fc_weight"].asnumpy()
         np.testing.assert_array_equal(new, weight.asnumpy() - np.float32(change * 0.5))
         executables.append(cache_info()["graphs"].executables)
