@@ -440,7 +440,7 @@ class CallPlan:
         """The results of a call that draws by NumPy's generator, and a call that gives them."""
         op, arrays = self.op, list(map(np.asarray, values))
         attrs, key = self.attrs_of(numbers), stream.generator()
-        if self._calls is None and arrays:
+        if self._calls is None and arrays:  # once, as `_calls_of`
             _check(op, arrays, attrs)
             self._calls = Calls()
         (made,), changed = quietly(functools.partial(op.call, arrays, attrs, key=key))
