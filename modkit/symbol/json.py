@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from modkit.errors import FileFormatError, MXNetError, ParameterError
+from modkit.errors import FileFormatError, MXNetError, ParameterError, ShapeError
 from modkit.gc_pause import uncollected
 from modkit.symbol.debug_str import versions
 from modkit.symbol.graph import Entry, Graph, Node
@@ -189,7 +189,7 @@ def _build(document: Any, version: int, nested: int = 0) -> list[Entry]:
         inputs = [Entry(made[source], index) for source, index in draft.inputs]
         try:
             made[i] = upgrade(draft, inputs, version)
-        except ParameterError as error:
+        except (ParameterError, ShapeError) as error:
             raise FileFormatError(f"node {i} ({draft.name!r}): {error}") from error
         check_outputs(draft.name, inputs)
     check_outputs("heads", [Entry(made[source], index) for source, index in found])

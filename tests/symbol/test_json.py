@@ -98,6 +98,11 @@ def test_errors_say_what_is_wrong(change, message):
         ("Activation", {"act_type": "(" * 9999}, "act_type"),
         ("Pooling", {"kernel": "-" * 99999}, "kernel"),
         ("Pooling", {"kernel": "1+" * 9999 + "1"}, "kernel"),
+        (
+            "Pooling",
+            {"kernel": "(2, 2)", "stride": "(1,)"},
+            r"node 1 \('y'\): .*stride: got \(1,\)",
+        ),
     ],
 )
 def test_numbers_that_cannot_be_meant(op_name, attrs, message):
