@@ -69,7 +69,8 @@ class Op(Schema):
         sized_by_values: the size of its result may depend on values: where inference leaves it
             unknown, bound graphs run node by node.
         input_init: the ``__init__`` attribute of input variables, by input name.
-        fits: ``fits(attrs)`` raises an error for parameters that do not fit each other.
+        fits: ``fits(name, attrs)`` raises an error, which begins with the operator's name, for
+            parameters that do not fit each other.
         drawn_on_host: eager calls on a CPU run the function itself, on NumPy arrays and with a
             NumPy generator as the key. Its derivative is 0.
         check_values: ``check_values(arrays, attrs)`` raises an error for values that eager
@@ -96,7 +97,7 @@ class Op(Schema):
     slow_in_loops: bool = False
     sized_by_values: bool = False
     input_init: Mapping[str, str] = field(default_factory=dict)
-    fits: Callable[[Attrs], object] | None = None
+    fits: Callable[[str, Attrs], object] | None = None
     drawn_on_host: bool = False
     check_values: Callable[[Sequence[Any], Attrs], None] | None = None
 
@@ -104,7 +105,7 @@ class Op(Schema):
         """See `Schema.parse`; it raises the errors of ``fits``, too."""
         parsed = super().parse(given)
         if self.fits:
-            self.fits(parsed)
+            self.fits(self.name, parsed)
         return parsed
 
     @functools.cached_property

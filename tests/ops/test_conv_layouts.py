@@ -189,9 +189,21 @@ UNFIT = [
     ("Pooling", {"kernel": (0, 0), "global_pool": True}, "expected 1 or more"),
     ("Pooling", {"kernel": (2, 2), "stride": (0, 0)}, "expected 1 or more"),
     ("Pooling_v1", {"kernel": (2, 0)}, "expected 1 or more"),
-    ("ROIPooling", {"pooled_size": (2,), "spatial_scale": 1}, r"\(height, width\)"),
-    ("ROIPooling", {"pooled_size": (0, 2), "spatial_scale": 1}, r"\(height, width\)"),
-    ("ROIPooling", {"pooled_size": (2, 2), "spatial_scale": 2}, "from 0 to 1"),
+    *(
+        (name, {"pooled_size": size, "spatial_scale": scale}, words)
+        for name in ("ROIPooling", "_contrib_ROIAlign", "_contrib_RROIAlign")
+        for size, scale, words in (
+            ((2,), 1, r"\(height, width\)"),
+            ((0, 2), 1, r"\(height, width\)"),
+            ((2, 2), 2, "from 0 to 1"),
+        )
+    ),
+    (
+        "_contrib_PSROIPooling",
+        {"pooled_size": 2, "spatial_scale": -1, "output_dim": 1},
+        "spatial_scale: .* from 0 to 1",
+    ),
+    ("_contrib_quantized_pooling", {}, "expected 1, 2 or 3"),
     ("slice_axis", {"axis": 0, "begin": 0}, "'end' is missing"),
     ("cast_storage", {}, "'stype' is missing"),
     ("sum", {"axis": True}, "got 'True', expected a tuple"),
@@ -201,4 +213,4 @@ UNFIT = [
 @pytest.mark.parametrize(("name", "attrs", "words"), UNFIT)
 def test_parameters_are_refused_when_a_node_is_made(name, attrs, words):
     with pytest.raises(mx.MXNetError, match=words):
-        getattr(mx.sym, name)(mx.sym.Variable("x"), **attrs)
+        getattr(mx.sym._internal if name[0] == "_" else mx.sym, name)(mx.sym.Variable("x"), **attrs)

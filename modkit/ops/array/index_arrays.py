@@ -70,10 +70,10 @@ def ravel_multi_index(data: jax.Array, *, shape: Shape = ()) -> jax.Array:
 
 
 def _unravelled(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
-    flat, whole = ins[0], outs[0]
-    if whole is not None and len(whole) > 1:
-        flat = merge("data", flat, whole[1:])
-    return [flat], [whole if flat is None else (len(attrs["shape"]), *flat)]
+    flat, made = ins[0], outs[0]
+    if made is not None and len(made) > 1:
+        flat = merge("data", flat, made[1:])
+    return [flat], [made if flat is None else (len(attrs["shape"]), *flat)]
 
 
 @op(

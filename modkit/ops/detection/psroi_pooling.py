@@ -12,7 +12,7 @@ from jax import lax
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops import loops
 from modkit.ops.detection import regions as regions_
-from modkit.ops.detection.regions import BinReader, BinTaps
+from modkit.ops.detection.regions import BinReader, BinTaps, fits_regions
 from modkit.ops.detection.roi_pooling import round_half_away
 from modkit.ops.parameters import Size
 from modkit.ops.registry import op
@@ -26,11 +26,8 @@ def _groups(bins: int, group: int) -> np.ndarray:
     return cell[:, None] * group + cell
 
 
-def _check(
-    operator: str, data: jax.Array, rois: jax.Array, scale: float, output_dim: int, group: int
-) -> None:
+def _check(operator: str, data: jax.Array, rois: jax.Array, output_dim: int, group: int) -> None:
     regions_.check_regions(operator, data, rois, 5)
-    regions_.check_scale(operator, scale)
     wanted = output_dim * group**2
     if data.shape[1] < wanted:
         raise ShapeError(
@@ -55,7 +52,13 @@ def _edges(start: jax.Array, side: jax.Array, bins: int, size: int) -> tuple[jax
     return jnp.clip(begin, 0, size), jnp.clip(end, 0, size)
 
 
-@op("_contrib_PSROIPooling", precision="float32", costly=True, hint="psroipooling")
+@op(
+    "_contrib_PSROIPooling",
+    precision="float32",
+    costly=True,
+    fits=fits_regions,
+    hint="psroipooling",
+)
 def psroi_pooling(
     data: jax.Array,
     rois: jax.Array,
@@ -89,7 +92,7 @@ def psroi_pooling(
         ShapeError: an array has another shape.
     """
     group = group_size or pooled_size
-    _check("_contrib_PSROIPooling", data, rois, spatial_scale, output_dim, group)
+    _check("_contrib_PSROIPooling", data, rois, output_dim, group)
     height, width = data.shape[2:]
     top, left, tall, broad = _boxes(rois, spatial_scale)
     region = {"top": top, "left": left, "height": tall, "width": broad}
@@ -166,6 +169,7 @@ def _axis_taps(at: jax.Array, size: int) -> tuple[list[tuple[jax.Array, jax.Arra
     "_contrib_DeformablePSROIPooling",
     precision="float32",
     costly=True,
+    fits=fits_regions,
     when={"trans": lambda attrs: not attrs["no_trans"]},
     outputs=("output", "top_count"),
     visible=1,
@@ -215,8 +219,7 @@ def deformable_psroi_pooling(
     name, bins, samples = "_contrib_DeformablePSROIPooling", pooled_size, sample_per_part
     if group_size == 0:
         raise ParameterError(f"{name}: group_size: got 0, expected another number")
-    _check(name, data, rois, spatial_scale, output_dim, group_size)
-    regions_.check_scale(name, trans_std, "trans_std")
+    _check(name, data, rois, output_dim, group_size)
     part = part_size or bins
     classes = _check_shifts(name, trans, rois, part, output_dim)
     height, width = data.shape[2:]

@@ -16,6 +16,7 @@ from modkit.interpreter.reverse import CustomVjp
 from modkit.interpreter.tracing import platform_dependent
 from modkit.ops import loops
 from modkit.ops.own_gradient import gradient_of
+from modkit.ops.parameters import Attrs
 
 
 class BinTaps(NamedTuple):
@@ -222,7 +223,15 @@ def check_regions(operator: str, data: jax.Array, rois: jax.Array, numbers: int)
         )
 
 
-def check_scale(operator: str, scale: float, name: str = "spatial_scale") -> None:
-    """Raise ParameterError for a factor that is not from 0 to 1."""
-    if not 0 <= scale <= 1:
-        raise ParameterError(f"{operator}: {name}: got {scale}, expected a number from 0 to 1")
+def fits_regions(operator: str, attrs: Attrs) -> None:
+    """`Op.fits` of operators on regions: factors are from 0 to 1, and bins have two sizes."""
+    for name in ("spatial_scale", "trans_std"):
+        if not 0 <= attrs.get(name, 0) <= 1:
+            raise ParameterError(
+                f"{operator}: {name}: got {attrs[name]}, expected a number from 0 to 1"
+            )
+    bins = attrs["pooled_size"]
+    if isinstance(bins, tuple) and (len(bins) != 2 or min(bins) < 1):
+        raise ParameterError(
+            f"{operator}: pooled_size: got {bins}, expected (height, width) of 1 or more"
+        )

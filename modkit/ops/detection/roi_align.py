@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import ShapeError
 from modkit.ops.detection import regions as regions_
-from modkit.ops.detection.regions import BinReader, BinTaps, bilinear
+from modkit.ops.detection.regions import BinReader, BinTaps, bilinear, fits_regions
 from modkit.ops.parameters import Shape
 from modkit.ops.registry import op
 
@@ -21,14 +21,6 @@ def _grid(extent: jax.Array, bins: int, ratio: int) -> jax.Array:
     if ratio > 0:
         return jnp.full(extent.shape, ratio, jnp.int32)
     return jnp.ceil(regions_.divided(extent, bins)).astype(jnp.int32)
-
-
-def _check_size(operator: str, pooled_size: Shape) -> tuple[int, int]:
-    if len(pooled_size) != 2 or min(pooled_size) < 1:
-        raise ParameterError(
-            f"{operator}: pooled_size: got {pooled_size}, expected (height, width) of 1 or more"
-        )
-    return pooled_size[0], pooled_size[1]
 
 
 def _steps(region: dict[str, jax.Array]) -> jax.Array:
@@ -55,7 +47,7 @@ def _mean(region: dict[str, jax.Array], taps: list[BinTaps]) -> list[BinTaps]:
     return [BinTaps(row, column, weight / count) for row, column, weight in taps]
 
 
-@op("_contrib_ROIAlign", precision="float32", costly=True, hint="roialign")
+@op("_contrib_ROIAlign", precision="float32", costly=True, fits=fits_regions, hint="roialign")
 def roi_align(
     data: jax.Array,
     rois: jax.Array,
@@ -94,8 +86,7 @@ def roi_align(
     """
     name = "_contrib_ROIAlign"
     regions_.check_regions(name, data, rois, 5)
-    regions_.check_scale(name, spatial_scale)
-    bins = _check_size(name, pooled_size)
+    bins = pooled_size[0], pooled_size[1]
     parts = math.prod(bins) if position_sensitive else 1
     if data.shape[1] % parts:
         raise ShapeError(
@@ -122,7 +113,14 @@ def roi_align(
     return regions_.channels_first(found, data.dtype)
 
 
-@op("_contrib_RROIAlign", precision="float32", costly=True, gradient="refused", hint="rroialign")
+@op(
+    "_contrib_RROIAlign",
+    precision="float32",
+    costly=True,
+    fits=fits_regions,
+    gradient="refused",
+    hint="rroialign",
+)
 def rotated_roi_align(
     data: jax.Array,
     rois: jax.Array,
@@ -131,7 +129,7 @@ def rotated_roi_align(
     spatial_scale: float,
     sampling_ratio: int = -1,
 ) -> jax.Array:
-    """`roi_align` of rotated regions (Ma et al., 2018). Regions have no gradient.
+    """`roi_align` of rotated regions (Ma et al., 2018), without a gradient.
 
     Args:
         data, pooled_size, spatial_scale: see `ROIAlign`.
@@ -148,13 +146,10 @@ def rotated_roi_align(
         ShapeError: an array has another shape.
         ParameterError: ``pooled_size`` is not two positive numbers, or ``spatial_scale`` is not
             from 0 to 1.
-
-    Differs: ``data`` has a gradient; MXNet 1.9.1 has none.
     """
     name = "_contrib_RROIAlign"
     regions_.check_regions(name, data, rois, 6)
-    regions_.check_scale(name, spatial_scale)
-    bins = _check_size(name, pooled_size)
+    bins = pooled_size[0], pooled_size[1]
     boxes = lax.stop_gradient(rois).astype(jnp.promote_types(rois.dtype, jnp.float32))
     middle_x, middle_y, broad, tall = boxes[:, 1:5].T * spatial_scale
     angle = boxes[:, 5] * (math.pi / 180)

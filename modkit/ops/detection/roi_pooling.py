@@ -13,8 +13,8 @@ from jax import lax
 from modkit.errors import ShapeError
 from modkit.interpreter.tracing import platform_dependent
 from modkit.ops import loops
-from modkit.ops.detection.regions import check_scale, divided
-from modkit.ops.parameters import Attrs, Shape
+from modkit.ops.detection.regions import divided, fits_regions
+from modkit.ops.parameters import Shape
 from modkit.ops.registry import op
 
 
@@ -37,16 +37,7 @@ def _bins(start: jax.Array, end: jax.Array, count: int, size: int) -> tuple[jax.
     return jnp.clip(first, 0, size), jnp.clip(last, 0, size)
 
 
-def _fits(attrs: Attrs) -> None:
-    if len(attrs["pooled_size"]) != 2 or 0 in attrs["pooled_size"]:
-        raise ShapeError(
-            f"ROIPooling: pooled_size: got {attrs['pooled_size']}, expected (height, width) of 1 "
-            "or more"
-        )
-    check_scale("ROIPooling", attrs["spatial_scale"])
-
-
-@op("ROIPooling", precision="float32", fits=_fits)
+@op("ROIPooling", precision="float32", fits=fits_regions)
 def roi_pooling(
     data: jax.Array, rois: jax.Array, *, pooled_size: Shape, spatial_scale: float
 ) -> jax.Array:

@@ -202,7 +202,7 @@ class ConvolutionSettings:
     slow_in_loops=True,  # LeNet, batch 64: 152 ms in a loop, 14 ms unrolled
     aliases=("Convolution_v1",),
     params=_conv_params,
-    fits=fits_kernel("Convolution", "stride", "dilate", "pad"),
+    fits=fits_kernel("stride", "dilate", "pad"),
     when={"bias": lambda attrs: not attrs["no_bias"]},
 )
 def convolution(

@@ -109,7 +109,7 @@ def deconvolution_by(
     costly=True,
     slow_in_loops=True,
     params=_deconv_params,
-    fits=fits_kernel("Deconvolution", "stride", "dilate", "pad", "adj"),
+    fits=fits_kernel("stride", "dilate", "pad", "adj"),
     when={"bias": lambda attrs: not attrs["no_bias"]},
 )
 def deconvolution(

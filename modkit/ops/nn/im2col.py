@@ -61,7 +61,7 @@ def _columns(
     return found.reshape(data.shape[0], data.shape[1] * len(taps), math.prod(places))
 
 
-@op("im2col", precision="float32", fits=fits_kernel("im2col", "stride", "dilate", "pad"))
+@op("im2col", precision="float32", fits=fits_kernel("stride", "dilate", "pad"))
 def im2col(
     data: Any,
     *,
@@ -82,7 +82,7 @@ def im2col(
     return _columns(data, kernel, *where)
 
 
-@op("col2im", precision="float32", fits=fits_kernel("col2im", "stride", "dilate", "pad"))
+@op("col2im", precision="float32", fits=fits_kernel("stride", "dilate", "pad"))
 def col2im(
     data: Any,
     *,

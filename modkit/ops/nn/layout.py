@@ -69,10 +69,10 @@ def per_axis(value: Shape | None, kernel: Shape, default: int, what: str) -> Sha
     return value
 
 
-def fits_kernel(operator: str, *names: str) -> Callable[[Attrs], None]:
-    """A check of parameters (`Op.fits`): these have a number for each axis of the kernel."""
+def fits_kernel(*names: str) -> Callable[[str, Attrs], None]:
+    """`Op.fits` of operators with kernels: these parameters have a number for each of its axes."""
 
-    def check(attrs: Attrs) -> None:
+    def check(operator: str, attrs: Attrs) -> None:
         channel_first(len(attrs["kernel"]), operator)
         for name in names:
             per_axis(attrs[name], attrs["kernel"], 0, f"{operator}: {name}")

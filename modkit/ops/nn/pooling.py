@@ -71,28 +71,32 @@ def _count(size: int, kernel: int, stride: int, pad: int, convention: str) -> in
     return 1 + (size + 2 * pad - kernel + rounding) // stride
 
 
-def sizes_of(attrs: Attrs) -> tuple[Shape, Shape, Shape]:
+def sizes_of(operator: str, attrs: Attrs) -> tuple[Shape, Shape, Shape]:
     """The kernel, stride and pad; the last two are not used with ``global_pool``."""
     kernel = attrs["kernel"]
     stride = pad = ()
     if not attrs["global_pool"]:
-        channel_first(len(kernel), "Pooling")
-        stride = per_axis(attrs["stride"], kernel, 1, "Pooling: stride")
-        # MXNet reads the first number of a longer pad for one axis and ignores the rest.
-        pad = attrs["pad"][:1] if len(kernel) == 1 else attrs["pad"]
-        pad = per_axis(pad, kernel, 0, "Pooling: pad")
+        channel_first(len(kernel), operator)
+        # For one axis MXNet reads the first number of a longer stride or pad and ignores the rest.
+        most = 1 if len(kernel) == 1 else None
+        stride = per_axis(attrs["stride"][:most], kernel, 1, f"{operator}: stride")
+        pad = per_axis(attrs["pad"][:most], kernel, 0, f"{operator}: pad")
     if min((*kernel, *stride), default=1) < 1:
-        raise ParameterError(f"Pooling: got kernel {kernel}, stride {stride}, expected 1 or more")
+        raise ParameterError(
+            f"{operator}: got kernel {kernel}, stride {stride}, expected 1 or more"
+        )
     if min(pad, default=0) < 0:
-        raise ParameterError(f"Pooling: pad: got {pad}, expected 0 or more; slice cuts cells off")
+        raise ParameterError(
+            f"{operator}: pad: got {pad}, expected 0 or more; slice cuts cells off"
+        )
     return kernel, stride, pad
 
 
 def windows_of(data: Shape, attrs: Attrs) -> Windows:
     """The windows that an operator's parameters put over data of a shape."""
-    kernel, stride, pad = sizes_of(attrs)
-    if attrs["global_pool"]:
-        kernel = kernel or (1,) * (len(data) - 2)
+    kernel, stride, pad = sizes_of("Pooling", attrs)
+    if attrs["global_pool"] and (attrs.get("layout") or not kernel):
+        kernel = (1,) * (len(data) - 2)
     layout = resolve(attrs.get("layout"), data, len(kernel), "Pooling")
     if attrs["global_pool"] and 0 in [data[axis] for axis in spatial_axes(layout)]:
         raise ShapeError(

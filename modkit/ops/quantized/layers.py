@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from modkit.errors import ParameterError
 from modkit.ops.array.reshape import flatten
 from modkit.ops.dtype_inference import Inferred
-from modkit.ops.nn.pooling import PoolingSettings, pool
+from modkit.ops.nn.pooling import PoolingSettings, pool, sizes_of
 from modkit.ops.parameters import Attrs, DType, Inert, Shape, Size
 from modkit.ops.quantized.levels import (
     EIGHT_BITS,
@@ -35,7 +35,13 @@ def _range_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
     return {"min_data": (1,), "max_data": (1,)}
 
 
-@quantized("quantized_pooling", like=PoolingSettings, params=_range_params, dtypes=_same_type)
+@quantized(
+    "quantized_pooling",
+    like=PoolingSettings,
+    params=_range_params,
+    dtypes=_same_type,
+    fits=sizes_of,
+)
 def quantized_pooling(
     data: jax.Array, min_data: jax.Array, max_data: jax.Array, **given: Any
 ) -> Quantized:

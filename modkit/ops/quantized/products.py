@@ -119,7 +119,7 @@ def _conv_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
     costly=True,
     params=_conv_params,
     when=_WITH_BIAS,
-    fits=fits_kernel("_contrib_quantized_conv", "stride", "dilate", "pad"),
+    fits=fits_kernel("stride", "dilate", "pad"),
     dtypes=_types,
 )
 def quantized_conv(

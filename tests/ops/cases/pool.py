@@ -61,10 +61,12 @@ CASES = [
         {"pool_type": "lp", "p_value": 2, **SHAPES[3]},
     ),
     Case("Pooling", [(2, 3, 7)], {"kernel": (3,), "stride": (2,)}),
+    Case("Pooling", [(2, 3, 7)], {"kernel": (3,), "stride": (2, 3), "pad": (1, 0, 2)}),
     Case("Pooling", [(2, 3, 7)], {"kernel": (3,), "pool_type": "avg", "pad": (1,)}),
     Case("Pooling", [(1, 2, 4, 5, 6)], {"kernel": (2, 2, 3), "stride": (2, 2, 2)}),
     Case("Pooling", [(1, 2, 4, 5, 6)], {"kernel": (2, 2, 3), "pool_type": "avg"}),
     Case("Pooling", [(1, 2, 4, 5, 6)], {"global_pool": True, "pool_type": "avg"}),
+    Case("Pooling", [(2, 2, 5, 6)], {"kernel": 3, "global_pool": True, "layout": "NCHW"}),
     *(
         Case(
             op,
