@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.parameters import Shape
@@ -54,7 +54,7 @@ def _same(size: int) -> int:
     return size
 
 
-def complete(shape: Sizes) -> bool:
+def complete(shape: Sizes) -> TypeGuard[Shape]:
     """Whether every size is known."""
     return shape is not None and 0 not in shape
 

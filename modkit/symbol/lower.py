@@ -20,7 +20,7 @@ from modkit.errors import NotSupportedError, ParameterError
 from modkit.ops import sparse_values
 from modkit.ops.integer_gradients import Whole
 from modkit.ops.parameters import Shape
-from modkit.ops.partial_shapes import plain_sizes
+from modkit.ops.partial_shapes import complete, known_sizes, plain_sizes
 from modkit.ops.shape_inference import has_open_shape
 from modkit.ops.stype import CSR, ROWS
 from modkit.symbol.evaluate import Draws, Env, Evaluation, Watcher
@@ -357,10 +357,10 @@ class Lowered:
         """The shapes of the nodes that are ``open``, by number."""
         if not self.open:
             return {}
-        known = {n.name: tuple(_value(values, n.name).shape) for n in self.graph.inputs}
+        known = {n.name: known_sizes(_value(values, n.name).shape) for n in self.graph.inputs}
         facts = infer_shapes(self.graph, known)
         found = {i: facts.outputs(self.graph.nodes[i])[0] for i in self.open}
-        return {i: plain_sizes(shape) for i, shape in found.items() if shape is not None}
+        return {i: plain_sizes(shape) for i, shape in found.items() if complete(shape)}
 
 
 def _keeps_state(node: Node) -> bool:

@@ -130,13 +130,16 @@ def test_random_numbers_follow_the_name_not_the_place():
     ],
 )
 def test_a_range_without_an_end_has_the_shape_that_its_reader_decides(attrs, shape, want):
-    like = sym.Cast(sym.Variable("like"), dtype=attrs.get("dtype", "float32"))
+    dtype = attrs.get("dtype", "float32")
+    like = sym.Cast(sym.Variable("like"), dtype=dtype)
     net = sym.load_json((like * 0 + sym.arange(infer_range=True, **attrs)).tojson())
     assert net.infer_shape(like=shape)[1] == [shape]
     executor = net.bind(cpu(), {"like": ones(shape)})
     assert executor.forward()[0].asnumpy().tolist() == want
-    with pytest.raises(MXNetError, match="give stop"):
-        sym.arange(infer_range=True, **attrs).eval()[0].asnumpy()
+    alone = sym.arange(infer_range=True, **attrs)
+    for undecided in (alone, sym.concat(alone, sym.ones(2, dtype=dtype), dim=0)):
+        with pytest.raises(MXNetError, match="give stop"):
+            undecided.eval()[0].asnumpy()
 
 
 def test_open_shapes_are_filled_in():

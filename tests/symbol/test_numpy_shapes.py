@@ -117,6 +117,15 @@ def test_graphs_run():
         assert module.get_outputs()[0].shape == (3, 4)
 
 
+@pytest.mark.parametrize("shape", [(), (0,), (2,)])
+def test_a_range_without_an_end_has_any_number_of_elements(shape):
+    with mx.np_shape():
+        net = X + mx.sym.arange(2, infer_range=True)
+        (made,) = net.bind(mx.cpu(), {"x": mx.nd.zeros(shape)}).forward()
+    want = np.arange(2, 2 + np.prod(shape, dtype=int)).reshape(shape)
+    np.testing.assert_array_equal(made.asnumpy(), want)
+
+
 def test_files_say_so():
     with mx.np_shape():
         assert json.loads(X.tojson())["attrs"]["is_np_shape"] == ["int", 1]
