@@ -2,6 +2,9 @@
 
 import json
 import re
+import types
+import typing
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -48,6 +51,25 @@ def _arguments(op: Op) -> dict[str, str]:
 def test_op_takes_the_fields_of_an_entry_that_have_a_default(name: str) -> None:
     with pytest.raises(ParameterError, match=rf"no field '{name}'.* It takes: when, variadic"):
         register("_test_fields", precision="float32", **{name: None})
+
+
+def _is_a(value: Any, hint: Any) -> bool:
+    """Whether a value has a type, of whatever elements."""
+    kind, of = typing.get_origin(hint) or hint, typing.get_args(hint)
+    if kind is typing.Literal:
+        return value in of
+    if kind in (typing.Union, types.UnionType):
+        return any(_is_a(value, each) for each in of)
+    return isinstance(value, kind) and not (kind is Sequence and isinstance(value, str))
+
+
+FIELDS = typing.get_type_hints(Op)
+
+
+@operators
+def test_fields_have_their_types(op: Op) -> None:
+    """Type checkers do not see the fields that registrations pass on."""
+    assert [n for n, hint in FIELDS.items() if not _is_a(getattr(op, n), hint)] == []
 
 
 @operators
