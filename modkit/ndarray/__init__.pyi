@@ -2710,7 +2710,7 @@ class contrib:
         out: Any = None,
         name: str | None = None,
     ) -> NDArray:
-        """`roi_align` of rotated regions (Ma et al., 2018). Regions have no gradient."""
+        """`roi_align` of rotated regions (Ma et al., 2018), without a gradient."""
     @staticmethod
     def SparseEmbedding(
         data: _Array,

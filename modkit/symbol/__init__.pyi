@@ -3532,7 +3532,7 @@ class contrib:
         attr: dict[str, str] | None = None,
         **kwargs: Any,
     ) -> Symbol:
-        """`roi_align` of rotated regions (Ma et al., 2018). Regions have no gradient."""
+        """`roi_align` of rotated regions (Ma et al., 2018), without a gradient."""
     @staticmethod
     def SparseEmbedding(
         data: Symbol | None = None,
