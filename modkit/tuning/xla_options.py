@@ -70,8 +70,8 @@ kept (``tuning/cpu/``): ResNet-20, batch 64, 212 and 192; with 0.12 202 and 184;
 of one sample, of ResNet-50 95 and 91, of LeNet the same. A product that is fused with the softmax
 after it is computed more than once: an LSTM over 10,000 words 201 and 151 in 0.10.2, 172 and 144 in
 0.12; 0.10.0 does not do that. Single products are no slower than none for small networks: an MLP
-784-128-64-10, batch 64, 0.25 with none and 0.20 with single products, 100-50-2, batch 20, 0.034
-and 0.034; 784-512-512-10, batch 128, 3.0 and 2.3.
+784-128-64-10, batch 64, 0.21 and 0.21 (0.25 and 0.20 beside other processes), 100-50-2, batch 20,
+0.034 and 0.034; 784-512-512-10, batch 128, 3.0 and 2.3.
 
 Programs of few elements: ``docs/performance.md`` has the figures of 0.10.2. With 0.12 the first
 step takes 402 and 193 ms of processor time (MLP 10-16-4, batch 16), 1,781 and 870 (LSTM of 5 steps
