@@ -197,6 +197,15 @@ def test_gradients_at_infinity(symbol, want):
     np.testing.assert_array_equal(got, np.float32(want))
 
 
+@pytest.mark.parametrize(("power", "want"), [(1, [1, 1]), (2, [0.6, 0.8])])
+def test_gradient_of_what_no_window_covers_is_0_at_infinity(power, want):
+    x = mx.sym.Variable("x")
+    settings = {"kernel": (2,), "stride": (3,), "pad": (1,), "pool_type": "lp"}
+    symbol = mx.sym.Pooling(x, p_value=power, **settings)  # of 0 and 1, of 3 and 4, of 6 and 0
+    got = gradient(symbol, [[[1, 1, 1]]], x=[[[1, inf, 3, 4, nan, 6]]])
+    np.testing.assert_allclose(got.ravel(), np.float32([1, 0, *want, 0, 1]), rtol=1e-6)
+
+
 def test_second_gradient_of_relu_is_0_at_nan():
     x = mx.nd.array([nan, -1, 2])
     x.attach_grad()

@@ -50,6 +50,14 @@ class Windows(NamedTuple):
         parts = zip(one, self, strict=True)
         return Windows(*((*a[:axis], b[axis], *a[axis + 1 :]) for a, b in parts))
 
+    def read(self, data: Shape, axis: int) -> np.ndarray:
+        """For each position of an axis whether a window covers it, for broadcasting."""
+        found = np.zeros(data[axis], bool)
+        for number in range(self.number[axis]):
+            start = number * self.stride[axis] - self.pad[axis]
+            found[max(start, 0) : max(start + self.size[axis], 0)] = True
+        return found.reshape([-1 if each == axis else 1 for each in range(len(data))])
+
     def some_empty(self, data: Shape) -> bool:
         """Whether a window has nothing but padding."""
         each = zip(data, *self, strict=True)
