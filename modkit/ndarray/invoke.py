@@ -48,9 +48,9 @@ class Operator(Eager):
     ):
         self._op, self._fixed, self._names, self._train = op, fixed, names, train
         self.elementwise = op.elementwise
-        self.has_own_gradient = op.has_own_gradient(dict(fixed))
-        self.refuses_gradients = op.gradient == "refused"
         attrs = dict(fixed)
+        self.has_own_gradient = op.has_own_gradient(attrs)
+        self.refuses_gradients = op.gradient == "refused"
         self.ignores_cotangent = op.ignores_cotangent(attrs) and not attrs.get("out_grad")
         self.call_s = CALL_S
 

@@ -102,8 +102,7 @@ class CustomOpProp:
         return []
 
     def infer_shape(self, in_shape: Any) -> Any:
-        """Shapes of arguments, outputs and auxiliary states; default: arguments as given, the
-        others equal the first.
+        """Shapes of arguments, by default as given, and of outputs and states, then the first's.
 
         Args:
             in_shape: shapes of the arguments; unknown ones are empty.

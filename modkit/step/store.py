@@ -359,6 +359,11 @@ class Slot(AnyCell):
     def _present(self) -> Any:
         return getattr(self.store.state, self.field).get(self.name)
 
+    def _settled(self) -> Any:
+        """The value as it lies, computed now if it is pending; the caller holds the lock."""
+        self.store.settle(self.field)
+        return self._present()
+
     def _put(self, value: Any) -> None:
         store = self.store
         values = {**getattr(store.state, self.field), self.name: value}
@@ -366,9 +371,7 @@ class Slot(AnyCell):
 
     def _computed(self) -> jax.Array:
         """The value, computed now if it is pending, for as long as the store's lock is held."""
-        store = self.store
-        store.settle(self.field)
-        value = self._present()
+        store, value = self.store, self._settled()
         if value is None:
             raise NotReadyError("this array has no value yet: forward() comes first")
         if isinstance(value, np.ndarray):
@@ -413,15 +416,13 @@ class Slot(AnyCell):
 
     def host(self) -> Any:
         with self.store.lock:
-            self.store.settle(self.field)
-            value = self._present()
+            value = self._settled()
             return value if isinstance(value, np.ndarray) else as_numpy(self.peek())
 
     def seen_on_host(self, look: Callable[[Any], T]) -> T:
         """See `AnyCell.seen_on_host`: under the lock, as `seen`."""
         with self.store.lock:
-            self.store.settle(self.field)
-            value = self._present()
+            value = self._settled()
             return look(value if isinstance(value, np.ndarray) else as_numpy(self._computed()))
 
     def row_sparse(self) -> Rows | None:
@@ -430,8 +431,7 @@ class Slot(AnyCell):
         Of several replicas, with a part for each along a first axis.
         """
         with self.store.lock:
-            self.store.settle(self.field)
-            value = self._present()
+            value = self._settled()
             return value if isinstance(value, Rows) else None
 
     def _placed(self, value: np.ndarray) -> jax.Array:
@@ -450,8 +450,7 @@ class Slot(AnyCell):
 
     def unmoved(self) -> Any:
         with self.store.lock:
-            self.store.settle(self.field)
-            value = self._present()
+            value = self._settled()
             return value if isinstance(value, np.ndarray) else self.get()
 
     def snapshot(self, reader: Pending) -> jax.Array:

@@ -850,10 +850,10 @@ def curved(mx, name, dtype="float32", moved=None):
     arrays = row.arrays()
     wanted = [i for i in row.differentiated(arrays) if arrays[i].dtype.kind == "f"]
     if moved:
-        for at, step in zip(wanted, directions(name, [arrays[i] for i in wanted])):  # noqa: B905
+        for at, step in zip(wanted, directions(name, [arrays[i] for i in wanted])):  # noqa: B905 - Python 3.8
             arrays[at] = arrays[at].astype("float64") + moved * step
     kinds = [dtype if a.dtype.kind == "f" else a.dtype for a in arrays]
-    inputs = [mx.nd.array(a, dtype=k) for a, k in zip(arrays, kinds)]  # noqa: B905
+    inputs = [mx.nd.array(a, dtype=k) for a, k in zip(arrays, kinds)]  # noqa: B905 - Python 3.8
     variables = [inputs[i] for i in wanted]
     for each in variables:
         each.attach_grad()
@@ -870,7 +870,7 @@ def curved(mx, name, dtype="float32", moved=None):
     def total(values):
         real = [v for v in values if np.dtype(v.dtype).kind == "f"]
         weights = [mx.nd.array(random.uniform(0.5, 1.5, v.shape), dtype=v.dtype) for v in real]
-        return sum((v * w).sum() for v, w in zip(real, weights)) if real else mx.nd.zeros(1)  # noqa: B905
+        return sum((v * w).sum() for v, w in zip(real, weights)) if real else mx.nd.zeros(1)  # noqa: B905 - Python 3.8
 
     for create_graph in (True, False):
         random.seed(len(name))
@@ -915,7 +915,7 @@ def smooth(mx, name):
             continue
         low, high, shape = (*each, (3, 3))[:3]
         inputs.append(variable(mx, random.uniform(low, high, shape)))
-    variables = [i for i, each in zip(inputs, row) if not isinstance(each, list)]  # noqa: B905
+    variables = [i for i, each in zip(inputs, row) if not isinstance(each, list)]  # noqa: B905 - Python 3.8
     call = getattr(mx.nd, name, None) or getattr(mx.nd._internal, name)
     weight = random.uniform(0.5, 1.5, call(*inputs, **keywords).shape)
     found = {}

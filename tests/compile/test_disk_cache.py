@@ -177,7 +177,7 @@ def environment(monkeypatch):
         ({"MODKIT_CACHE": "/here"}, "/here"),
         ({"MODKIT_CACHE": "~/here", "XDG_CACHE_HOME": "/caches"}, "/home/me/here"),
         ({"MODKIT_CACHE": "here"}, Path.cwd() / "here"),
-        ({"MODKIT_CACHE": "~nobody-has-this-name/here"}, None),
+        ({"MODKIT_CACHE": "~no-such-user/here"}, None),
         ({"MODKIT_CACHE": "off"}, None),
         ({"MODKIT_CACHE": "OFF"}, None),
     ],
@@ -194,7 +194,7 @@ def test_a_folder_that_cannot_be_found_is_a_warning(environment, caplog):
         raise FileNotFoundError("no working directory")
 
     environment.setattr(os, "getcwd", gone)
-    for named, fault in (("here", "no working directory"), ("~nobody-has-this-name", "home")):
+    for named, fault in (("here", "no working directory"), ("~no-such-user", "home")):
         environment.setenv("MODKIT_CACHE", named)
         assert stores.default_cache.__wrapped__() is None
         assert f"MODKIT_CACHE={named}: compiled programs are not kept" in caplog.messages[-1]

@@ -35,9 +35,9 @@ def pool_norm(
 ) -> jax.Array:
     """``(sum x^p)^(1/p)`` of each window, with the sign that ``x^p`` has; gradient 0 at 0."""
     for axis in windows.axes(data.shape):
-        read = windows.read(data.shape, axis)
-        if not read.all():  # infinity that no window covers: its gradient is 0, not NaN
-            data = jnp.where(read, data, 0)
+        covered = windows.covered(data.shape, axis)
+        if not covered.all():  # else infinities between windows would have the gradient NaN
+            data = jnp.where(covered, data, 0)
     total = pool_sum(data.astype(accumulator(data)) ** power, windows, form)
     if power == 1:
         return total

@@ -50,7 +50,7 @@ class Windows(NamedTuple):
         parts = zip(one, self, strict=True)
         return Windows(*((*a[:axis], b[axis], *a[axis + 1 :]) for a, b in parts))
 
-    def read(self, data: Shape, axis: int) -> np.ndarray:
+    def covered(self, data: Shape, axis: int) -> np.ndarray:
         """For each position of an axis whether a window covers it, for broadcasting."""
         found = np.zeros(data[axis], bool)
         for number in range(self.number[axis]):
