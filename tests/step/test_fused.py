@@ -3,6 +3,8 @@
 import functools
 import re
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ import modkit as mx
 from modkit import stream
 from modkit.compile import program
 from modkit.step import store as step_store
+from modkit.step.fused import _with_constant
 from modkit.step.replicas import SingleDevice
 from modkit.tuning.xla_options import compile_program, options_for
 from tests.barriers import need_kept_barriers
@@ -308,9 +311,9 @@ def test_numbers_that_stay_go_to_the_device_once(monkeypatch):
     assert_same(*reached)
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_updates_of_equal_arrays_are_equal_kernels(monkeypatch, optimizer):
-    """XLA compiles equal kernels once: the number of a parameter's row must not enter them."""
+@pytest.fixture
+def kernels_of_updates(monkeypatch):
+    """A function from an optimizer to kernels that read a step's rates, and the step's HLO."""
     need_kept_barriers(options_for(lambda: "stablehlo.optimization_barrier", "cpu"))
     texts = []
 
@@ -319,19 +322,45 @@ def test_updates_of_equal_arrays_are_equal_kernels(monkeypatch, optimizer):
         texts.append(made.as_text())
         return made
 
-    monkeypatch.setattr(program, "compile_program", compiled)
-    net = mx.sym.Variable("data")
-    for number in range(6):
-        net = mx.sym.FullyConnected(net, num_hidden=9, name=f"fc{number}")
-    first = batches(1, shape=(9,))[0]
-    module = ready(mx.sym.SoftmaxOutput(net, name="softmax"), first, optimizer=optimizer)
-    without_metric(module, first, None)
-    module.get_outputs()[0].asnumpy()
-    table = f"f32[12,{len(module._optimizer.rule().columns)}]"
-    kernels = [k for k in re.split(r"\n(?=[%E])", texts[-1]) if table in k and k[0] == "%"]
+    def kernels(**optimizer):
+        monkeypatch.setattr(program, "compile_program", compiled)
+        net = mx.sym.Variable("data")
+        for number in range(6):
+            net = mx.sym.FullyConnected(net, num_hidden=9, name=f"fc{number}")
+        first = batches(1, shape=(9,))[0]
+        module = ready(mx.sym.SoftmaxOutput(net, name="softmax"), first, **optimizer)
+        without_metric(module, first, None)
+        module.get_outputs()[0].asnumpy()
+        table = f"f32[12,{len(module._optimizer.rule().columns)}]"
+        found = [k for k in re.split(r"\n(?=[%E])", texts[-1]) if table in k and k[0] == "%"]
+        return found, texts[-1]
+
+    return kernels
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_updates_of_equal_arrays_are_equal_kernels(kernels_of_updates, optimizer):
+    """XLA compiles equal kernels once: the number of a parameter's row must not enter them."""
+    kernels, _ = kernels_of_updates(optimizer=optimizer)
     anonymous = [re.sub(r"%[\w.-]+|param_[\w.]+|, metadata=\{[^}]*\}", "", k) for k in kernels]
     assert len(kernels) >= 12
     assert len({*anonymous}) <= len(kernels) / 5, sorted({*anonymous})
+
+
+def test_no_kernel_of_an_update_only_adds(kernels_of_updates):
+    """XLA 0.10.2 computes such kernels in small tiles, several times as slowly."""
+    _, text = kernels_of_updates(momentum=0.9)
+    kernels = text[text.index("\nENTRY") :]
+    assert not re.search(r"wrapped_add|= f32\S* add\(", kernels)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "bfloat16"])
+def test_a_weight_through_its_kernel_with_a_constant_is_the_same(dtype):
+    weights = jnp.array([np.inf, -np.inf, np.nan, -0.0, 1.5], "float32").astype(dtype)
+    got = jax.jit(_with_constant)(weights)
+    assert got.dtype == weights.dtype
+    np.testing.assert_array_equal(got.astype("float32"), weights.astype("float32"))
+    assert jnp.signbit(got[3])
 
 
 @pytest.mark.parametrize("at_once", [True, False], ids=["fit", "calls"])
