@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from modkit.errors import ParameterError
+from modkit.errors import wrong
 from modkit.lazy import dir_of
 from modkit.scope import Scoped
 
@@ -28,9 +28,7 @@ class AttrScope(metaclass=Scoped):
     def __init__(self, **kwargs: str):
         for name, value in kwargs.items():
             if not isinstance(value, str):
-                raise ParameterError(
-                    f"AttrScope: {name!r}: got {value!r}, expected a string such as {str(value)!r}"
-                )
+                raise wrong(f"AttrScope: {name!r}", value, f"a string such as {str(value)!r}")
         self._attr = dict(kwargs)
 
     def get(self, attr: Mapping[str, str] | None) -> dict[str, str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from modkit import ndarray, symbol
-from modkit.errors import FileFormatError, ParameterError
+from modkit.errors import FileFormatError, wrong
 from modkit.files import MissingFileError
 from modkit.ndarray import NDArray
 from modkit.symbol import Symbol
@@ -90,9 +90,7 @@ def load_checkpoint(prefix: Prefix, epoch: int) -> tuple[Symbol, Params, Params]
     """The net, its arguments and its auxiliary states, as `save_checkpoint` wrote them."""
     path = params_path(prefix, epoch)
     if str(prefix).endswith((".params", ".json")) and not Path(path).exists():
-        raise ParameterError(
-            f"prefix: got {prefix!r}, expected the part before '-symbol.json' and '-0001.params'"
-        )
+        raise wrong("prefix", prefix, "the part before '-symbol.json' and '-0001.params'")
     return symbol.load(f"{prefix}-symbol.json"), *load_params(prefix, epoch)
 
 
@@ -112,10 +110,7 @@ def _written(prefix: Prefix, epoch: int) -> str:
 def params_path(prefix: Prefix, epoch: int) -> str:
     """The file of an epoch's parameters; ParameterError where the epoch is no integer."""
     if not isinstance(epoch, Integral):
-        raise ParameterError(
-            f"epoch: got {epoch!r}, expected the number in the file's name: 1 for "
-            f"{prefix}-0001.params"
-        )
+        raise wrong("epoch", epoch, f"the number in the file's name: 1 for {prefix}-0001.params")
     return f"{prefix}-{epoch:04d}.params"
 
 

@@ -7,7 +7,7 @@ import operator
 import os
 from collections.abc import Iterator
 
-from modkit.errors import ParameterError
+from modkit.errors import expect
 from modkit.lazy import dir_of
 
 __dir__ = dir_of(__name__)
@@ -25,8 +25,7 @@ def set_bulk_size(size: int) -> int:
         ParameterError: ``size`` is no integer.
     """
     global _bulk_size
-    if not hasattr(size, "__index__"):
-        raise ParameterError(f"set_bulk_size: got {size!r}, expected an integer")
+    expect(hasattr(size, "__index__"), "set_bulk_size", size, "an integer")
     before, _bulk_size = _bulk_size, operator.index(size)
     return before
 
@@ -67,6 +66,6 @@ def bulk(size: int) -> Iterator[None]:
 
 def check_steps(what: str, steps: int, least: int = 1) -> int:
     """``steps``, which must be an integer of at least ``least``."""
-    if isinstance(steps, bool) or not hasattr(steps, "__index__") or steps < least:
-        raise ParameterError(f"{what}: got {steps!r}, expected an integer from {least} on")
+    whole = hasattr(steps, "__index__") and not isinstance(steps, bool)
+    expect(whole and steps >= least, what, steps, f"an integer from {least} on")
     return operator.index(steps)

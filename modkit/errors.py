@@ -80,6 +80,18 @@ def typed(value: object) -> str:
     return f"{value!r} of type str" if isinstance(value, str) else repr(value)
 
 
+def wrong(what: str, got: object, expected: str) -> ParameterError:
+    """The error of an argument; a class stands for a value of it, whose ``repr`` may be long."""
+    shown = got.__name__ if isinstance(got, type) else repr(got)
+    return ParameterError(f"{what}: got {shown}, expected {expected}")
+
+
+def expect(holds: object, what: str, got: object, expected: str) -> None:
+    """Raise the error of `wrong` unless a condition holds."""
+    if not holds:
+        raise wrong(what, got, expected)
+
+
 def listed(names: Sequence[str], most: int = 8) -> str:
     """The first names, and the number of further ones.
 

@@ -19,7 +19,7 @@ from typing import Any, Self
 import jax
 
 from modkit import fork
-from modkit.errors import NotReadyError, NotSupportedError, ParameterError, not_taken
+from modkit.errors import NotReadyError, NotSupportedError, ParameterError, expect, not_taken
 from modkit.files import FileAccessError, atomic_write, named_errors
 from modkit.lazy import dir_of
 
@@ -83,8 +83,7 @@ def set_config(**kwargs: Any) -> None:
 
 def _switch(where: str, name: str, value: Any) -> bool:
     word = str(value).lower()
-    if word not in _WORDS:
-        raise ParameterError(f"{where}: {name}: got {value!r}, expected True or False")
+    expect(word in _WORDS, f"{where}: {name}", value, "True or False")
     return _WORDS[word]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from modkit import fork
 from modkit.context import Context
-from modkit.errors import ParameterError
+from modkit.errors import expect
 
 UNUSED = np.zeros(2, np.uint32)
 """Key data for programs that draw no random numbers."""
@@ -46,8 +46,7 @@ def seed(seed_state: int, ctx: Any = "all") -> None:
         NameNotFoundError: ``ctx`` is not a context.
     """
     global _seed, _count
-    if not isinstance(seed_state, int | np.integer):
-        raise ParameterError(f"seed: got {seed_state!r}, expected an integer")
+    expect(isinstance(seed_state, int | np.integer), "seed", seed_state, "an integer")
     if ctx != "all":
         Context(ctx)
     with _lock:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from modkit.callback.base import Callback
 from modkit.callback.run import Run
 from modkit.constructors import check_at_least
-from modkit.errors import NotReadyError, NotSupportedError, ParameterError
+from modkit.errors import NotReadyError, NotSupportedError, expect
 from modkit.ndarray import NDArray, from_jax
 
 Arrays = dict[str, jax.Array]
@@ -99,8 +99,7 @@ class EMA(Averaged):
     """
 
     def __init__(self, decay: float = 0.999, at_end: bool = True):
-        if not 0 < decay < 1:
-            raise ParameterError(f"EMA: decay: got {decay!r}, expected between 0 and 1")
+        expect(0 < decay < 1, "EMA: decay", decay, "between 0 and 1")
         super().__init__(at_end)
         self.decay = decay
 

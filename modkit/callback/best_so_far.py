@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from modkit.callback.base import Callback
 from modkit.callback.run import Run
-from modkit.errors import NameNotFoundError, ParameterError, unknown
+from modkit.errors import NameNotFoundError, expect, unknown
 from modkit.ndarray import NDArray
 
 _FALLING = ("loss", "error", "mae", "mse", "entropy", "likelihood", "perplexity")
@@ -29,10 +29,8 @@ class BestSoFar(Callback):
 
     def __init__(self, monitor: str, mode: str, min_delta: float):
         name = type(self).__name__
-        if mode not in ("auto", "min", "max"):
-            raise ParameterError(f"{name}: mode: got {mode!r}, expected 'auto', 'min' or 'max'")
-        if not min_delta >= 0:
-            raise ParameterError(f"{name}: min_delta: got {min_delta!r}, expected 0 or more")
+        expect(mode in ("auto", "min", "max"), f"{name}: mode", mode, "'auto', 'min' or 'max'")
+        expect(min_delta >= 0, f"{name}: min_delta", min_delta, "0 or more")
         falling = any(each in monitor.lower() for each in _FALLING)
         self.monitor, self.min_delta = monitor, min_delta
         self.mode = mode if mode != "auto" else "min" if falling else "max"

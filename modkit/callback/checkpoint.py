@@ -21,7 +21,7 @@ from modkit.callback.base import Callback
 from modkit.callback.run import Run
 from modkit.callback.several_workers import ResumeError, check_found, own_state, whole_state
 from modkit.constructors import check_at_least
-from modkit.errors import ModkitError, ParameterError, warn_caller
+from modkit.errors import ModkitError, ParameterError, expect, warn_caller
 from modkit.files import check_writable, named_errors
 from modkit.optimizer.identity import identity, resumable
 
@@ -82,8 +82,7 @@ class Checkpoint(Callback):
         share: float = 0.02,
         overwrite: bool = False,
     ):
-        if not 0 < share <= 1:
-            raise ParameterError(f"Checkpoint: share: got {share!r}, expected above 0, at most 1")
+        expect(0 < share <= 1, "Checkpoint: share", share, "above 0, at most 1")
         self.folder, self.share, self.overwrite = Path(folder), share, overwrite
         self.every_n_batches = every_n_batches
         if every_n_batches is not None:

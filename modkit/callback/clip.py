@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from modkit.callback.base import Callback
 from modkit.callback.run import Run
-from modkit.errors import NotSupportedError, ParameterError
+from modkit.errors import NotSupportedError, expect
 
 
 class ClipGlobalNorm(Callback):
@@ -20,8 +20,7 @@ class ClipGlobalNorm(Callback):
     alike = True
 
     def __init__(self, max_norm: float):
-        if not max_norm > 0:
-            raise ParameterError(f"ClipGlobalNorm: max_norm: got {max_norm!r}, expected above 0")
+        expect(max_norm > 0, "ClipGlobalNorm: max_norm", max_norm, "above 0")
         self.max_norm = float(max_norm)
 
     def on_fit_begin(self, run: Run) -> None:

@@ -7,7 +7,7 @@ import logging
 from modkit.callback.best_so_far import BestSoFar
 from modkit.callback.run import Run
 from modkit.constructors import check_at_least
-from modkit.errors import NotSupportedError, ParameterError
+from modkit.errors import NotSupportedError, expect
 
 _log = logging.getLogger(__name__)
 
@@ -42,10 +42,7 @@ class ReduceLROnPlateau(BestSoFar):
         min_lr: float = 0.0,
     ):
         super().__init__(monitor, mode, min_delta)
-        if not 0 < factor < 1:
-            raise ParameterError(
-                f"ReduceLROnPlateau: factor: got {factor!r}, expected between 0 and 1"
-            )
+        expect(0 < factor < 1, "ReduceLROnPlateau: factor", factor, "between 0 and 1")
         self.factor, self.min_lr = factor, min_lr
         self.patience = check_at_least("ReduceLROnPlateau", "patience", patience, 1)
         self.cooldown = check_at_least("ReduceLROnPlateau", "cooldown", cooldown, 0)

@@ -11,7 +11,7 @@ from typing import Any
 
 from modkit.callback.base import Callback
 from modkit.callback.run import Run
-from modkit.errors import ParameterError
+from modkit.errors import expect
 
 _log = logging.getLogger(__name__)
 
@@ -33,8 +33,7 @@ class Progress(Callback):
     every_worker = False
 
     def __init__(self, refresh_s: float = 0.5):
-        if not refresh_s >= 0:
-            raise ParameterError(f"Progress: refresh_s: got {refresh_s!r}, expected 0 or more")
+        expect(refresh_s >= 0, "Progress: refresh_s", refresh_s, "0 or more")
         self.refresh_s = refresh_s
         self._bar: Any = None
         self._task: Any = None

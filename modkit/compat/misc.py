@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from modkit.errors import ParameterError
+from modkit.errors import expect
 
 _log = logging.getLogger(__name__)
 
@@ -40,10 +40,8 @@ class FactorScheduler(LearningRateScheduler):
 
     def __init__(self, step: int, factor: float = 0.1):
         super().__init__()
-        if step < 1:
-            raise ParameterError(f"FactorScheduler: step: got {step}, expected at least 1")
-        if factor >= 1.0:
-            raise ParameterError(f"FactorScheduler: factor: got {factor}, expected less than 1")
+        expect(step >= 1, "FactorScheduler: step", step, "at least 1")
+        expect(factor < 1.0, "FactorScheduler: factor", factor, "less than 1")
         self.step, self.factor = step, factor
         self.old_lr = self.base_lr
         self.init = False

@@ -16,7 +16,7 @@ from modkit.callback import LogValidationMetricsCallback
 from modkit.checkpoint import save_checkpoint
 from modkit.compat.module_names import check_input_names, parse_data_desc
 from modkit.context import Context, cpu, current_context
-from modkit.errors import MXNetError, NotImplementedForSymbol, ParameterError
+from modkit.errors import MXNetError, NotImplementedForSymbol, ParameterError, expect
 from modkit.initializer import Uniform
 from modkit.io import DataBatch, DataDesc, DataIter
 from modkit.io.array import init_data
@@ -118,8 +118,7 @@ def _create_sparse_kvstore(given: Any) -> tuple[Any, bool]:
     """A KVStore for row-sparse weights, and that the updates run on it."""
     if isinstance(given, str):
         given = kvstore.create(given)
-    if not isinstance(given, kvstore.KVStore):
-        raise ParameterError(f"kvstore: got {given!r}, expected a KVStore or the name of one")
+    expect(isinstance(given, kvstore.KVStore), "kvstore", given, "a KVStore or the name of one")
     return given, True
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from modkit.absent import absent_names
-from modkit.errors import DTypeError, ParameterError, nearest
+from modkit.errors import DTypeError, ParameterError, expect, nearest
 from modkit.ops.dtypes import DTYPE_CODES
 from modkit.ops.registry import OPS, get_op
 from modkit.symbol.graph import VARIABLE, Entry, Graph, Node, entry_name, rewrite
@@ -155,8 +155,7 @@ def convert_symbol(
     }  # fmt: skip
     for what, given in lists.items():
         names = isinstance(given, list | tuple) and all(isinstance(n, str) for n in given)
-        if given is not None and not names:
-            raise ParameterError(f"convert_symbol: {what}: got {given!r}, expected a list of names")
+        expect(given is None or names, f"convert_symbol: {what}", given, "a list of names")
     conditions = conditional_fp32_ops if conditional_fp32_ops is not None else _CONDITIONS
     kinds = _Kinds(
         _canonical("target_dtype_ops", target_dtype_ops, _LP16),
@@ -346,10 +345,7 @@ def _check_target(dtype: str) -> None:
 def _canonical(what: str, given: Sequence[str] | None, default: Sequence[str]) -> frozenset[str]:
     """Operators by their canonical names."""
     for name in given or ():
-        if name not in OPS:
-            raise ParameterError(
-                f"convert_symbol: {what}: got {name!r}, expected operators.{nearest(name, OPS)}"
-            )
+        expect(name in OPS, f"convert_symbol: {what}", name, f"operators.{nearest(name, OPS)}")
         if get_op(name).name in _WIDEST.split():
             raise ParameterError(
                 f"convert_symbol: {what}: got {name!r}, which computes in the widest type of its "

@@ -8,7 +8,7 @@ from typing import Any
 
 from modkit import autograd
 from modkit.autograd.gradients import mark_variables as mark_variables
-from modkit.errors import ParameterError
+from modkit.errors import expect
 from modkit.ndarray import NDArray, zeros_like
 
 
@@ -70,8 +70,7 @@ def grad_and_loss(
         chosen = range(len(args)) if argnum is None else argnum
         variables = [args[i] for i in ([chosen] if isinstance(chosen, int) else chosen)]
         for each in variables:
-            if not isinstance(each, NDArray):
-                raise ParameterError(f"grad_and_loss: got {each!r}, expected an NDArray")
+            expect(isinstance(each, NDArray), "grad_and_loss", each, "an NDArray")
         grads = [zeros_like(each) for each in variables]
         mark_variables(variables, grads)
         with train_section():

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from modkit.errors import ParameterError
+from modkit.errors import ParameterError, expect
 from modkit.image.functions import (
     center_crop,
     color_normalize,
@@ -350,6 +350,5 @@ def _by_channel(name: str, value: Any, imagenet: np.ndarray) -> Any:
         return imagenet
     if value is None or value is False:
         return None
-    if np.shape(value)[:1] not in ((1,), (3,)):
-        raise ParameterError(f"CreateAugmenter: {name}: got {value!r}, expected 1 or 3 numbers")
+    expect(np.shape(value)[:1] in ((1,), (3,)), f"CreateAugmenter: {name}", value, "1 or 3 numbers")
     return value

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import ShapeError, expect
 from modkit.files import located
 from modkit.image.detection_augmenters import CreateDetAugmenter as CreateDetAugmenter
 from modkit.image.detection_augmenters import (
@@ -128,10 +128,7 @@ class ImageDetIter(ImageIter):
 
     def sync_label_shape(self, it: ImageDetIter, verbose: bool = False) -> ImageDetIter:
         """Give both iterators the larger number of boxes of the two; returns ``it``."""
-        if not isinstance(it, ImageDetIter):
-            raise ParameterError(
-                f"sync_label_shape: got {type(it).__name__}, expected an ImageDetIter"
-            )
+        expect(isinstance(it, ImageDetIter), "sync_label_shape", type(it), "an ImageDetIter")
         del verbose
         shape = max(self.label_shape[0], it.label_shape[0]), self.label_shape[1]
         for each in (self, it):

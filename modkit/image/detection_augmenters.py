@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from modkit.errors import ParameterError, warn_caller
+from modkit.errors import ParameterError, expect, warn_caller
 from modkit.image.augmenters import (
     Augmenter,
     CastAug,
@@ -39,10 +39,7 @@ class DetBorrowAug(DetAugmenter):
     """An augmenter of images that changes no positions."""
 
     def __init__(self, augmenter: Augmenter):
-        if not isinstance(augmenter, Augmenter):
-            raise ParameterError(
-                f"DetBorrowAug: got {type(augmenter).__name__}, expected an Augmenter"
-            )
+        expect(isinstance(augmenter, Augmenter), "DetBorrowAug", type(augmenter), "an Augmenter")
         super().__init__(augmenter=augmenter.dumps())
         self.augmenter = augmenter
 
@@ -65,8 +62,7 @@ class DetRandomSelectAug(DetAugmenter):
             aug_list = list(aug_list) if isinstance(aug_list, tuple) else [aug_list]
         self.aug_list = aug_list
         for each in self.aug_list:
-            if not isinstance(each, DetAugmenter):
-                raise ParameterError(f"DetRandomSelectAug: got {each!r}, expected DetAugmenters")
+            expect(isinstance(each, DetAugmenter), "DetRandomSelectAug", each, "DetAugmenters")
         self.skip_prob = skip_prob if self.aug_list else 1
 
     def dumps(self) -> Any:
@@ -240,8 +236,7 @@ def _as_range(value: Any, name: str) -> Range:
     """A range from two limits, or one fixed value."""
     if isinstance(value, Real):
         return float(value), float(value)
-    if not isinstance(value, list | tuple) or len(value) != 2:
-        raise ParameterError(f"{name}: got {value!r}, expected two limits")
+    expect(isinstance(value, list | tuple) and len(value) == 2, name, value, "two limits")
     return value[0], value[1]
 
 

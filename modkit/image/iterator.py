@@ -10,7 +10,7 @@ import numpy as np
 
 from modkit import fork
 from modkit.constructors import check_arguments
-from modkit.errors import DTypeError, ParameterError, ShapeError
+from modkit.errors import DTypeError, ParameterError, ShapeError, expect
 from modkit.files import located
 from modkit.image.augmenters import CreateAugmenter
 from modkit.image.functions import imdecode
@@ -74,10 +74,7 @@ class ImageIter(DataIter):
         last_batch_handle: str = "pad",
         **kwargs: Any,
     ):
-        if batch_size < 1:
-            raise ParameterError(
-                f"{type(self).__name__}: batch_size: got {batch_size}, expected 1 or more"
-            )
+        expect(batch_size >= 1, f"{type(self).__name__}: batch_size", batch_size, "1 or more")
         super().__init__(batch_size)
         if last_batch_handle not in _HANDLES:
             raise ParameterError(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from modkit.errors import NotReadyError, NotSupportedError, ParameterError
+from modkit.errors import NotReadyError, NotSupportedError, ParameterError, wrong
 from modkit.io.random_state import seed_streams
 from modkit.ndarray import NDArray
 
@@ -87,9 +87,7 @@ class DataBatch:
     ):
         for what, value in (("data", data), ("label", label)):
             if value is not None and not isinstance(value, list | tuple):
-                raise ParameterError(
-                    f"DataBatch: {what}: got {type(value).__name__}, expected a list of NDArrays"
-                )
+                raise wrong(f"DataBatch: {what}", type(value), "a list of NDArrays")
         self.data, self.label = data, label
         self.pad, self.index, self.bucket_key = pad, index, bucket_key
         self.provide_data, self.provide_label = provide_data, provide_label

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from modkit.errors import ParameterError
+from modkit.errors import ParameterError, wrong
 from modkit.io.image_augmentation import hsl_shifted
 from modkit.io.resample import as_dtype, bordered
 
@@ -105,9 +105,7 @@ class DetectionAugmentation:
     def __init__(self, given: Mapping[str, Any]):
         for name in ("max_random_contrast", "max_pad_scale"):
             if not math.isfinite(given[name]):
-                raise ParameterError(
-                    f"ImageDetRecordIter: {name}: got {given[name]}, expected a finite number"
-                )
+                raise wrong(f"ImageDetRecordIter: {name}", given[name], "a finite number")
         self._given = dict(given)
         self._samplers = _samplers(given)
         self.any = any(given[n] > 0 for n in OPTIONS if n.endswith("_prob"))

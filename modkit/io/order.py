@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from modkit.errors import ParameterError
+from modkit.errors import expect
 from modkit.ops.parameters import parse_value
 
 T = TypeVar("T")
@@ -28,8 +28,7 @@ def checked_part(num_parts: int | str, part_index: int | str, caller: str) -> tu
     """The number of parts, and the index of one; a ParameterError if there is no such part."""
     parts = parse_value(num_parts, int, where=f"{caller}: num_parts")
     index = parse_value(part_index, int, where=f"{caller}: part_index")
-    if not 0 <= index < parts:
-        raise ParameterError(f"{caller}: part_index: got {index}, expected 0 to {parts - 1}")
+    expect(0 <= index < parts, f"{caller}: part_index", index, f"0 to {parts - 1}")
     return parts, index
 
 

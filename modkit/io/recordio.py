@@ -17,6 +17,7 @@ from modkit.errors import (
     NotReadyError,
     NotSupportedError,
     ParameterError,
+    expect,
     typed,
 )
 from modkit.files import named_errors, text_lines
@@ -99,8 +100,7 @@ class MXRecordIO:
 
     def open(self) -> None:
         """Open the file at its beginning; a writer truncates it."""
-        if self.flag not in ("r", "w"):
-            raise ParameterError(f"MXRecordIO: flag: got {self.flag!r}, expected 'r' or 'w'")
+        expect(self.flag in ("r", "w"), "MXRecordIO: flag", self.flag, "'r' or 'w'")
         with self._turn:
             self.close()  # the buffer belongs to the old file
             self._open()

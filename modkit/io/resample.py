@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import ShapeError, expect
 from modkit.ops.image import taps as kernels
 
 _BORDERS = ("constant", "edge", "symmetric", "wrap", "reflect")
@@ -91,8 +91,7 @@ def bordered(
     Raises:
         ParameterError: another kind.
     """
-    if kind not in range(len(_BORDERS)):
-        raise ParameterError(f"copyMakeBorder: type: got {kind}, expected 0 to 4")
+    expect(kind in range(len(_BORDERS)), "copyMakeBorder: type", kind, "0 to 4")
     if kind != 0:
         modes: Any = _BORDERS[kind]
         return np.pad(image, (*margins, (0, 0)), mode=modes)

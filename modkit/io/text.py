@@ -14,7 +14,7 @@ import numpy as np
 
 from modkit.constructors import check_arguments
 from modkit.context import Context
-from modkit.errors import FileFormatError, ParameterError
+from modkit.errors import FileFormatError, ParameterError, expect
 from modkit.files import text_lines
 from modkit.io.array import HeldCsr
 from modkit.io.file_iter import FileTable, HostBatch, MXDataIter, PaddedBatches, files_at, shape_of
@@ -103,10 +103,7 @@ def _csv_type(dtype: Any) -> np.dtype:
         name = np.dtype(dtype).name
     except TypeError:
         name = str(dtype)
-    if name not in _CSV_TYPES:
-        raise ParameterError(
-            f"CSVIter: dtype: got {dtype!r}, expected one of {', '.join(_CSV_TYPES)}"
-        )
+    expect(name in _CSV_TYPES, "CSVIter: dtype", dtype, f"one of {', '.join(_CSV_TYPES)}")
     return np.dtype(name)
 
 
@@ -295,8 +292,7 @@ class _DenseRows(HeldCsr):
 
 def _vector(shape: Any, where: str) -> tuple[int, ...]:
     shape = shape_of(shape, where)
-    if len(shape) != 1:
-        raise ParameterError(f"{where}: got {shape}, expected one number")
+    expect(len(shape) == 1, where, shape, "one number")
     return shape
 
 

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from modkit.errors import DTypeError, ParameterError
+from modkit.errors import DTypeError, ParameterError, expect, wrong
 
 
 @dataclass(frozen=True)
@@ -109,17 +109,11 @@ def make_compression(params: Mapping[str, Any]) -> TwoBit | None:
         )
     if kind == "none":
         return None
-    if kind != "2bit":
-        raise ParameterError(
-            f"set_gradient_compression: type: got {kind!r}, expected '2bit' or 'none'"
-        )
+    expect(kind == "2bit", "set_gradient_compression: type", kind, "'2bit' or 'none'")
     try:
         threshold = float(params.get("threshold", 0.5))
     except (TypeError, ValueError):
         threshold = 0.0
     if not 0 < threshold < float("inf"):
-        raise ParameterError(
-            f"set_gradient_compression: threshold: got {params['threshold']!r}, "
-            "expected a number above 0"
-        )
+        raise wrong("set_gradient_compression: threshold", params["threshold"], "a number above 0")
     return TwoBit(threshold)

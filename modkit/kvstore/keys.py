@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from modkit.errors import ParameterError
+from modkit.errors import ParameterError, wrong
 from modkit.ndarray import NDArray
 
 
@@ -47,10 +47,7 @@ def _values(what: str, key: Any, value: Any) -> list[NDArray]:
     values: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
     for each in values:
         if not isinstance(each, NDArray):
-            raise ParameterError(
-                f"{what}: key {key!r}: got {type(each).__name__}, "
-                "expected an NDArray or a list of them"
-            )
+            raise wrong(f"{what}: key {key!r}", type(each), "an NDArray or a list of them")
     if not values:
         raise ParameterError(f"{what}: key {key!r}: got an empty list, expected an NDArray in it")
     return list(values)

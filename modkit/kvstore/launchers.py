@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from modkit.errors import ParameterError
+from modkit.errors import ParameterError, wrong
 
 COORDINATOR, SIZE, RANK = "MODKIT_COORDINATOR", "MODKIT_WORKERS", "MODKIT_RANK"
 """Environment variables of ``modkit launch``: ``host:port``, number of workers, rank."""
@@ -130,7 +130,7 @@ def _slurm(environment: Mapping[str, str]) -> Address | None:
     # "node7", "node7,other1", "node[007-012],other1" and "node[7,9-12]-ib": the first name.
     first = re.match(r"([^,[]+)(?:\[(\d+)[^]]*\]([^,]*))?", environment[_STEP_NODES])
     if first is None:
-        raise ParameterError(f"{_STEP_NODES}: got {environment[_STEP_NODES]!r}, expected names")
+        raise wrong(_STEP_NODES, environment[_STEP_NODES], "names")
     host = "".join(part or "" for part in first.groups())
     # Tasks of the step, which `srun -n 2` makes fewer than those of the job.
     size = "SLURM_STEP_NUM_TASKS" if "SLURM_STEP_NUM_TASKS" in environment else "SLURM_NTASKS"

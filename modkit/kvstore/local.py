@@ -19,6 +19,7 @@ from modkit.errors import (
     NotSupportedError,
     ParameterError,
     ShapeError,
+    expect,
 )
 from modkit.files import atomic_write, parse_file
 from modkit.kvstore.base import KVStoreBase
@@ -72,8 +73,7 @@ class KVStore(KVStoreBase):
 
     @staticmethod
     def is_capable(capability: str) -> bool:
-        if capability.lower() != KVStoreBase.OPTIMIZER:
-            raise ParameterError(f"is_capable: got {capability!r}, expected 'optimizer'")
+        expect(capability.lower() == KVStoreBase.OPTIMIZER, "is_capable", capability, "'optimizer'")
         return True
 
     # ── Values ──────────────────────────────────────────────────────────────────────────────

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 
 import modkit
-from modkit.errors import DistributedError, ParameterError
+from modkit.errors import DistributedError, expect
 from modkit.kvstore.launchers import COORDINATOR, Address
 
 TIMEOUT = "MODKIT_DIST_TIMEOUT"
@@ -28,8 +28,7 @@ _START, _REFUSED = b"start\n", b"refused: "
 def timeout_s() -> int:
     """The value of `TIMEOUT`; ParameterError where it is no number of seconds."""
     text = os.environ.get(TIMEOUT, "60")
-    if not text.isdigit() or int(text) < 1:
-        raise ParameterError(f"{TIMEOUT}: got {text!r}, expected a number of seconds from 1 on")
+    expect(text.isdigit() and int(text) >= 1, TIMEOUT, text, "a number of seconds from 1 on")
     return int(text)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from modkit.errors import ParameterError
+from modkit.errors import expect
 from modkit.kvstore.base import KVStoreBase
 from modkit.kvstore.keys import pairs
 
@@ -32,8 +32,7 @@ class TestStore(KVStoreBase):
     @staticmethod
     def is_capable(capability: str) -> bool:
         """Always ``False``: it has no optimizer."""
-        if capability.lower() != KVStoreBase.OPTIMIZER:
-            raise ParameterError(f"is_capable: got {capability!r}, expected 'optimizer'")
+        expect(capability.lower() == KVStoreBase.OPTIMIZER, "is_capable", capability, "'optimizer'")
         return False
 
     def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:

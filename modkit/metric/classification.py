@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from modkit.errors import ParameterError
+from modkit.errors import expect
 from modkit.metric.base import Names, alias, register
 from modkit.metric.pooled import Average, PooledMetric
 from modkit.metric.statistics import BinaryCounts, ClassPairs, Hits, TopKHits, whole
@@ -73,8 +73,7 @@ class TopKAccuracy(TracedMetric):
         output_names: Names = None,
         label_names: Names = None,
     ):
-        if top_k <= 1:
-            raise ParameterError(f"top_k: got {top_k}, expected more than 1; use Accuracy for 1")
+        expect(top_k > 1, "top_k", top_k, "more than 1; use Accuracy for 1")
         self.top_k = top_k
         ending = f"_{top_k}"
         name = name if name.endswith(ending) else name + ending  # get_config() has it

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from modkit.errors import NotSupportedError, ParameterError
+from modkit.errors import NotSupportedError, ParameterError, expect
 from modkit.metric.base import (
     EvalMetric,
     Names,
@@ -48,10 +48,7 @@ class CustomMetric(EvalMetric):
         output_names: Names = None,
         label_names: Names = None,
     ):
-        if not callable(feval):
-            raise ParameterError(
-                f"CustomMetric: feval: got {feval!r}, expected a function of label and output"
-            )
+        expect(callable(feval), "CustomMetric: feval", feval, "a function of label and output")
         _check_signature(feval)
         if name is None:
             name = str(getattr(feval, "__name__", type(feval).__name__))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from modkit.errors import ParameterError
+from modkit.errors import expect
 from modkit.metric.base import Names, rebuilt, totals_lock
 from modkit.metric.statistics import Statistic
 from modkit.metric.traced import TracedMetric
@@ -32,8 +32,7 @@ class PooledMetric(TracedMetric):
         **options: Any,
     ):
         self.average = average = options.get("average", "micro")
-        if average not in ("macro", "micro"):
-            raise ParameterError(f"average: got {average!r}, expected 'macro' or 'micro'")
+        expect(average in ("macro", "micro"), "average", average, "'macro' or 'micro'")
         kept = options if average == "micro" else {}
         super().__init__(name, output_names, label_names, statistic, **kept)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from modkit.context import Context, current_context
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import ParameterError, ShapeError, expect
 from modkit.ndarray import NDArray, arange, array, eye
 from modkit.test_utils.defaults import default_dtype
 from modkit.test_utils.sparse import rand_sparse_ndarray
@@ -24,8 +24,7 @@ def random_sample(population: Iterable[Any], k: int) -> list[Any]:
     Raises:
         ParameterError: ``population`` has no members, or not as many; ``k`` is no integer.
     """
-    if not isinstance(population, Iterable):
-        raise ParameterError(f"random_sample: population: got {population!r}, expected a list")
+    expect(isinstance(population, Iterable), "random_sample: population", population, "a list")
     members = list(population)
     if not isinstance(k, int | np.integer) or not 0 <= k <= len(members):
         raise ParameterError(f"random_sample: k: got {k!r}, expected 0 to {len(members)}")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from modkit.context import Context
-from modkit.errors import ParameterError
+from modkit.errors import ParameterError, expect
 from modkit.executor import Executor
 from modkit.ndarray import NDArray, array
 from modkit.optimizer import Optimizer
@@ -154,8 +154,7 @@ def check_speed(
     Raises:
         ParameterError: an unknown ``typ``.
     """
-    if typ not in ("whole", "forward"):
-        raise ParameterError(f"check_speed: typ: got {typ!r}, expected 'whole' or 'forward'")
+    expect(typ in ("whole", "forward"), "check_speed: typ", typ, "'whole' or 'forward'")
     shapes = kwargs if location is None else {n: v.shape for n, v in location.items()}
     executor = sym.simple_bind(
         ctx or default_context(), grad_req="write" if grad_req is None else grad_req, **shapes

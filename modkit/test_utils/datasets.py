@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from modkit.base import data_dir
-from modkit.errors import NotSupportedError, ParameterError
+from modkit.errors import NotSupportedError, expect
 from modkit.io import MNISTIter
 from modkit.io.mnist import read_idx
 
@@ -175,8 +175,7 @@ def download(
         ParameterError: ``url`` is neither http nor https.
         OSError: all attempts failed.
     """
-    if not url.startswith(("http://", "https://")):
-        raise ParameterError(f"download: got {url!r}, expected an http or https address")
+    expect(url.startswith(("http://", "https://")), "download", url, "an http or https address")
     target = Path(dirname or "") / (fname or url.rstrip("/").rsplit("/", 1)[-1])
     if target.exists() and not overwrite:
         logging.info("%s exists, skipping download", target)

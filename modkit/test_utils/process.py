@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from modkit.errors import ParameterError
+from modkit.errors import ParameterError, expect
 from modkit.io import DataBatch, DataIter
 from modkit.util import setenv
 
@@ -59,8 +59,7 @@ def retry(n: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     Raises:
         ParameterError: ``n`` is not positive.
     """
-    if n <= 0:
-        raise ParameterError(f"retry: got {n}, expected a positive number")
+    expect(n > 0, "retry", n, "a positive number")
 
     def decorate(test: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(test)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from modkit.context import Context
-from modkit.errors import ParameterError
+from modkit.errors import ParameterError, expect
 from modkit.ndarray import CSRNDArray, NDArray, csr_matrix, row_sparse_array
 from modkit.test_utils.defaults import default_dtype
 
@@ -57,16 +57,14 @@ def rand_sparse_ndarray(
         names = ", ".join(map(repr, known))
         raise ParameterError(f"distribution of {stype}: got {distribution!r}, expected {names}")
     if stype == "csr":
-        if not 0 <= share <= 1:
-            raise ParameterError(f"density: got {density}, expected a number from 0 to 1")
+        expect(0 <= share <= 1, "density", density, "a number from 0 to 1")
         by_power = distribution == "powerlaw"
         dense = _by_power(shape, share) if by_power else _uniform(shape, share, data_init)
         made = csr_matrix(dense.astype(kind), ctx=ctx, dtype=kind)
         if shuffle_csr_indices and not by_power:
             shuffle_csr_column_indices(made)
         return made, (made.indptr, made.indices, made.data)
-    if stype != "row_sparse":
-        raise ParameterError(f"stype: got {stype!r}, expected 'csr' or 'row_sparse'")
+    expect(stype == "row_sparse", "stype", stype, "'csr' or 'row_sparse'")
     rows = np.flatnonzero(_draw.rand(shape[0]) < share) if rsp_indices is None else rsp_indices
     rows = np.sort(np.asarray(rows)).astype(np.int64)
     values = _draw.rand(len(rows), *shape[1:])

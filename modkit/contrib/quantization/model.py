@@ -16,7 +16,7 @@ from modkit.contrib.quantization.calibration import (
     check_ranges,
     get_optimal_thresholds,
 )
-from modkit.errors import NotSupportedError, ParameterError, nearest
+from modkit.errors import NotSupportedError, ParameterError, expect, nearest
 from modkit.io import DataIter
 from modkit.module import Module
 from modkit.ndarray import NDArray, array
@@ -42,16 +42,14 @@ class Collector(Protocol):
 
 
 def _one_of(what: str, got: Any, choices: Sequence[str]) -> None:
-    if got not in choices:
-        raise ParameterError(f"quantization: {what}: got {got!r}, expected one of {choices}")
+    expect(got in choices, f"quantization: {what}", got, f"one of {choices}")
 
 
 def _checked_names(what: str, names: Any, known: Collection[str] | None = None) -> list[str]:
     """A list of names, of the known ones; ``None`` is an empty one."""
     if names is None:
         return []
-    if not isinstance(names, list | tuple):
-        raise ParameterError(f"quantization: {what}: got {names!r}, expected a list of names")
+    expect(isinstance(names, list | tuple), f"quantization: {what}", names, "a list of names")
     for name in names:
         if known is not None and name not in known:
             raise ParameterError(
@@ -65,8 +63,7 @@ def load_sym(sym: Symbol | str, logger: logging.Logger | None = None) -> Symbol:
     """The symbol, or that of a file; ParameterError where it is neither a symbol nor a path."""
     if isinstance(sym, Symbol):
         return sym
-    if not isinstance(sym, str):
-        raise ParameterError(f"quantization: sym: got {sym!r}, expected a Symbol or a path")
+    expect(isinstance(sym, str), "quantization: sym", sym, "a Symbol or a path")
     (logger or _LOG).info("quantization: symbol from %s", sym)
     return load(sym)
 
@@ -180,8 +177,7 @@ def collect_layer_statistics(
     Raises:
         ParameterError: ``data`` is no DataIter.
     """
-    if not isinstance(data, DataIter):
-        raise ParameterError(f"quantization: data: got {data!r}, expected a DataIter")
+    expect(isinstance(data, DataIter), "quantization: data", data, "a DataIter")
     for executor in mod._exec_group.executors:
         executor.set_monitor_callback(collector.collect, monitor_all=True)
     return _read(mod, data, max_num_examples, logger, lambda: None)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
-from modkit.errors import ParameterError
+from modkit.errors import ParameterError, expect, wrong
 
 
 class Vocabulary:
@@ -38,12 +38,8 @@ class Vocabulary:
         reserved_tokens: Sequence[Hashable] | None = None,
     ):
         if counter is not None and not isinstance(counter, Counter):
-            raise ParameterError(
-                f"Vocabulary: counter: got {type(counter).__name__}, expected a "
-                "collections.Counter of tokens"
-            )
-        if min_freq < 1:
-            raise ParameterError(f"Vocabulary: min_freq: got {min_freq}, expected 1 or more")
+            raise wrong("Vocabulary: counter", type(counter), "a collections.Counter of tokens")
+        expect(min_freq >= 1, "Vocabulary: min_freq", min_freq, "1 or more")
         special = [unknown_token, *(reserved_tokens or [])]
         if len(set(special)) < len(special):
             raise ParameterError(
