@@ -9,7 +9,7 @@ import numpy as np
 from modkit import symbol as sym
 from modkit.onnx.element_types import dtype_of
 from modkit.onnx.onnx_node import OnnxNode
-from modkit.onnx.readers.table import READERS, reads
+from modkit.onnx.readers.table import READERS, of_inputs, reads
 from modkit.onnx.sizes import Size, target_shape
 from modkit.symbol import Symbol
 
@@ -19,9 +19,7 @@ _FAR = 2**31 - 1
 
 @reads("Reshape")
 def _reshape(node: OnnxNode) -> Symbol:
-    sizes = node.attr("shape") or node.sizes(1)
-    if sizes is None:
-        raise node.refuse("its shape depends on data")
+    sizes = node.attr("shape") or _target(node, 1)
     shape = target_shape(sizes, node.dims() or ())
     if shape is None and (-1 in sizes or 0 in sizes):
         raise node.refuse(f"its shape {sizes} has two sizes that nothing decides")
@@ -361,15 +359,8 @@ def _ones_outside(x: Symbol) -> Symbol:
     return sym.ones_like(x)
 
 
-READERS.update(
-    {
-        "SpaceToDepth": lambda node: sym.space_to_depth(
-            node.symbol(), block_size=node.attr("blocksize")
-        ),
-        "Transpose": lambda node: sym.transpose(node.symbol(), axes=tuple(node.attr("perm", ()))),
-        "Concat": lambda node: sym.concat(*node.symbols(), dim=node.attr("axis", 1)),
-        "Tile": lambda node: sym.tile(node.symbol(), reps=tuple(node.ints(1))),
-        "Shape": lambda node: sym.shape_array(node.symbol()),
-        "Size": lambda node: sym.size_array(node.symbol()),
-    }
-)
+READERS |= {
+    "Transpose": of_inputs(sym.transpose, {"perm": ("axes", ())}),
+    "Tile": lambda node: sym.tile(node.symbol(), reps=tuple(node.ints(1))),
+    "Size": of_inputs(sym.size_array),
+}

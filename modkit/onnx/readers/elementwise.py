@@ -9,21 +9,19 @@ from functools import reduce
 from typing import Any
 
 from modkit import symbol as sym
-from modkit.onnx.correspondence import ARITHMETIC, LOGICAL, SAME
+from modkit.onnx.correspondence import ARITHMETIC, COMPARED, LOGICAL
 from modkit.onnx.element_types import dtype_of
 from modkit.onnx.onnx_node import OnnxNode
 from modkit.onnx.package import onnx_module
 from modkit.onnx.readers.arrays import with_axes_ahead
-from modkit.onnx.readers.table import READERS, Reader, reads
+from modkit.onnx.readers.table import READERS, Reader, of_inputs, reads
 from modkit.ops.dtypes import CODE_OF_DTYPE
 from modkit.symbol import Symbol
 
 _PAIRS = {
-    **{op: getattr(sym, f"broadcast_{name}") for name, op in (ARITHMETIC | LOGICAL).items()},
-    "Equal": sym.broadcast_equal,
-    "Greater": sym.broadcast_greater, "GreaterOrEqual": sym.broadcast_greater_equal,
-    "Less": sym.broadcast_lesser, "LessOrEqual": sym.broadcast_lesser_equal,
-}  # fmt: skip
+    op_type: getattr(sym, f"broadcast_{name}")
+    for name, op_type in (ARITHMETIC | LOGICAL | COMPARED).items()
+}
 
 _OPERATORS: dict[str, Callable[[Any, Any], Symbol]] = {
     "Add": operator.add, "Sub": operator.sub, "Mul": operator.mul, "Div": operator.truediv,
@@ -31,10 +29,6 @@ _OPERATORS: dict[str, Callable[[Any, Any], Symbol]] = {
     "Less": operator.lt, "LessOrEqual": operator.le,
 }  # fmt: skip
 """Operators of which one operand may be a number."""
-
-
-def _unary(function: Callable[..., Symbol]) -> Reader:
-    return lambda node: function(node.symbol())
 
 
 def _pair(op_type: str) -> Reader:
@@ -71,17 +65,14 @@ def _folded(function: Callable[[Symbol, Symbol], Symbol]) -> Reader:
     return lambda node: reduce(function, node.symbols())
 
 
-def _register() -> None:
-    for name, op_type in {**SAME, "identity": "Identity", "logical_not": "Not"}.items():
-        READERS[op_type] = _unary(getattr(sym, name))
-    for op_type in _PAIRS:
-        READERS[op_type] = _pair(op_type)
-    READERS["Sum"] = _folded(sym.broadcast_add)
-    READERS["Max"] = _folded(sym.broadcast_maximum)
-    READERS["Min"] = _folded(sym.broadcast_minimum)
-
-
-_register()
+READERS |= {
+    **{op_type: _pair(op_type) for op_type in _PAIRS},
+    "Identity": of_inputs(sym.identity),
+    "Not": of_inputs(sym.logical_not),
+    "Sum": _folded(sym.broadcast_add),
+    "Max": _folded(sym.broadcast_maximum),
+    "Min": _folded(sym.broadcast_minimum),
+}
 
 
 @reads("Mod")
@@ -184,9 +175,6 @@ _OF_FIRST: dict[str, Callable[[OnnxNode, Symbol], Symbol]] = {
     ),
     "Dropout": lambda node, x: sym.Dropout(x, p=node.number(1, "ratio", 0.5)),
     "Elu": lambda node, x: sym.LeakyReLU(x, act_type="elu", slope=node.attr("alpha", 1.0)),
-    "HardSigmoid": lambda node, x: sym.hard_sigmoid(
-        x, alpha=node.attr("alpha", 0.2), beta=node.attr("beta", 0.5)
-    ),
     "HardSwish": lambda node, x: x * sym.hard_sigmoid(x, alpha=1 / 6, beta=0.5),
     "IsNaN": lambda node, x: sym.broadcast_not_equal(x, x),
     "LeakyRelu": lambda node, x: sym.LeakyReLU(x, act_type="leaky", slope=node.attr("alpha", 0.01)),

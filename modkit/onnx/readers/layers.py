@@ -8,6 +8,7 @@ from typing import Any, Literal
 from modkit import symbol as sym
 from modkit.onnx.onnx_node import OnnxNode
 from modkit.onnx.readers.arrays import padded
+from modkit.onnx.readers.reductions import moments
 from modkit.onnx.readers.table import READERS, reads
 from modkit.symbol import Symbol
 
@@ -219,8 +220,7 @@ def _batch_norm(node: OnnxNode) -> Symbol:
 
 def _normalized(x: Symbol, axes: tuple[int, ...], eps: float) -> Symbol:
     """``x`` less its mean, divided by its deviation."""
-    centred = sym.broadcast_sub(x, sym.mean(x, axis=axes, keepdims=True))
-    variance = sym.mean(sym.square(centred), axis=axes, keepdims=True)
+    centred, variance = moments(x, axes)
     return sym.broadcast_div(centred, sym.sqrt(variance + eps))
 
 
@@ -249,22 +249,6 @@ def _group_norm(node: OnnxNode) -> Symbol:
     return sym.broadcast_add(found, shift)
 
 
-@reads("LRN")
-def _lrn(node: OnnxNode) -> Symbol:
-    return sym.LRN(
-        node.symbol(), alpha=node.attr("alpha", 1e-4), beta=node.attr("beta", 0.75),
-        knorm=node.attr("bias", 1.0), nsize=node.attr("size"),
-    )  # fmt: skip
-
-
-@reads("MaxRoiPool")
-def _max_roi_pool(node: OnnxNode) -> Symbol:
-    return sym.ROIPooling(
-        *node.symbols(), pooled_size=tuple(node.attr("pooled_shape")),
-        spatial_scale=node.attr("spatial_scale", 1.0),
-    )  # fmt: skip
-
-
 @reads("RoiAlign")
 def _roi_align(node: OnnxNode) -> Symbol:
     if node.attr("mode", "avg") != "avg":
@@ -281,15 +265,10 @@ def _roi_align(node: OnnxNode) -> Symbol:
     )  # fmt: skip
 
 
-READERS.update(
-    {
-        "InstanceNormalization": lambda node: sym.InstanceNorm(
-            *node.symbols(), eps=node.attr("epsilon", 1e-5)
-        ),
-        "MaxPool": lambda node: _pooled(node, "max", -math.inf),
-        "LpPool": lambda node: _pooled(node, "lp", 0.0, p_value=node.attr("p", 2)),
-        "GlobalMaxPool": lambda node: _pooled_globally(node, "max"),
-        "GlobalAveragePool": lambda node: _pooled_globally(node, "avg"),
-        "GlobalLpPool": lambda node: _pooled_globally(node, "lp", p_value=node.attr("p", 2)),
-    }
-)
+READERS |= {
+    "MaxPool": lambda node: _pooled(node, "max", -math.inf),
+    "LpPool": lambda node: _pooled(node, "lp", 0.0, p_value=node.attr("p", 2)),
+    "GlobalMaxPool": lambda node: _pooled_globally(node, "max"),
+    "GlobalAveragePool": lambda node: _pooled_globally(node, "avg"),
+    "GlobalLpPool": lambda node: _pooled_globally(node, "lp", p_value=node.attr("p", 2)),
+}

@@ -25,10 +25,6 @@ def _reduced(node: OnnxNode, function: Callable[..., Symbol], x: Symbol) -> Symb
     return function(x, axis=tuple(axes), keepdims=keepdims)
 
 
-for _name, _op_type in {**REDUCED, "sum": "ReduceSum"}.items():
-    READERS[_op_type] = _reduction(getattr(sym, _name))
-
-
 @reads("ReduceLogSumExp")
 def _reduce_log_sum_exp(node: OnnxNode) -> Symbol:
     x, axes = node.symbol(), node.ints(1, "axes")
@@ -50,10 +46,6 @@ def _extreme(function: Callable[..., Symbol]) -> Reader:
         return sym.cast(found, dtype="int64")
 
     return read
-
-
-READERS["ArgMax"] = _extreme(sym.argmax)
-READERS["ArgMin"] = _extreme(sym.argmin)
 
 
 @reads("Hardmax")
@@ -100,21 +92,27 @@ def _lp_normalization(node: OnnxNode) -> Symbol:
     return sym.broadcast_div(x, size + (size == 0))
 
 
+def moments(x: Symbol, axes: tuple[int, ...]) -> tuple[Symbol, Symbol]:
+    """``x`` less its mean over axes, and its variance."""
+    centred = sym.broadcast_sub(x, sym.mean(x, axis=axes, keepdims=True))
+    return centred, sym.mean(sym.square(centred), axis=axes, keepdims=True)
+
+
 @reads("MeanVarianceNormalization")
 def _standardized(node: OnnxNode) -> Symbol:
-    x, axes = node.symbol(), tuple(node.attr("axes", [0, 2, 3]))
-    centred = sym.broadcast_sub(x, sym.mean(x, axis=axes, keepdims=True))
-    variance = sym.mean(sym.square(centred), axis=axes, keepdims=True)
+    centred, variance = moments(node.symbol(), tuple(node.attr("axes", [0, 2, 3])))
     return sym.broadcast_div(centred, sym.sqrt(variance) + 1e-9)
 
 
-READERS.update(
-    {
-        "ReduceL1": lambda node: _reduced(node, sym.sum, sym.abs(node.symbol())),
-        "ReduceL2": lambda node: sym.sqrt(_reduced(node, sym.sum, sym.square(node.symbol()))),
-        "ReduceSumSquare": lambda node: _reduced(node, sym.sum, sym.square(node.symbol())),
-        "ReduceLogSum": lambda node: sym.log(_reduced(node, sym.sum, node.symbol())),
-        "Softmax": lambda node: _by_row(node, sym.softmax),
-        "LogSoftmax": lambda node: _by_row(node, sym.log_softmax),
-    }
-)
+READERS |= {
+    **{op_type: _reduction(getattr(sym, name)) for name, op_type in REDUCED.items()},
+    "ArgMax": _extreme(sym.argmax),
+    "ArgMin": _extreme(sym.argmin),
+    "ReduceSum": _reduction(sym.sum),
+    "ReduceL1": lambda node: _reduced(node, sym.sum, sym.abs(node.symbol())),
+    "ReduceL2": lambda node: sym.sqrt(_reduced(node, sym.sum, sym.square(node.symbol()))),
+    "ReduceSumSquare": lambda node: _reduced(node, sym.sum, sym.square(node.symbol())),
+    "ReduceLogSum": lambda node: sym.log(_reduced(node, sym.sum, node.symbol())),
+    "Softmax": lambda node: _by_row(node, sym.softmax),
+    "LogSoftmax": lambda node: _by_row(node, sym.log_softmax),
+}

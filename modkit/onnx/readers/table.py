@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
+from modkit import symbol as sym
+from modkit.onnx.correspondence import ALIKE, Attributes, registering
 from modkit.onnx.onnx_node import OnnxNode
 from modkit.symbol import Symbol
 
 Reader = Callable[[OnnxNode], Symbol | Sequence[Symbol | None]]
 """A function from an ONNX node to symbols of its outputs."""
 
-READERS: dict[str, Reader] = {}
+
+def of_inputs(function: Callable[..., Symbol], attrs: Attributes | None = None) -> Reader:
+    """A reader that applies a function to all inputs."""
+
+    def read(node: OnnxNode) -> Symbol:
+        given: dict[str, Any] = {}
+        for name, (param, default) in (attrs or {}).items():
+            value = node.attr(name, default)
+            given[param] = tuple(value) if isinstance(value, list) else value
+        return function(*node.symbols(), **given)
+
+    return read
+
+
+READERS: dict[str, Reader] = {
+    op_type: of_inputs(getattr(sym, name), attrs) for name, (op_type, attrs) in ALIKE.items()
+}
 """By the ONNX operator."""
 
-
-def reads(*op_types: str) -> Callable[[Reader], Reader]:
-    """Register a reader for ONNX operators."""
-
-    def register(reader: Reader) -> Reader:
-        READERS.update(dict.fromkeys(op_types, reader))
-        return reader
-
-    return register
+reads = registering(READERS)

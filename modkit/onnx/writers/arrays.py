@@ -9,7 +9,7 @@ import numpy as np
 
 from modkit.onnx.graph_builder import Call, Operand, Value, ints
 from modkit.onnx.writers.reductions import within
-from modkit.onnx.writers.table import Writer, writes
+from modkit.onnx.writers.table import WRITERS, writes
 
 _END = np.iinfo(np.int64).max
 _START = np.iinfo(np.int64).min
@@ -348,7 +348,7 @@ def _self_attention_values(call: Call) -> str:
     return call.reshape(call.transpose(apart, (2, 0, 1, 3)), call.outputs[0].shape)
 
 
-_ROWS: dict[str, Writer] = {
+WRITERS |= {
     "_rnn_param_concat": lambda call: call.emit(
         "Concat", *(call.reshape(v.name, (None,)) for v in call.inputs), axis=0
     ),
@@ -369,13 +369,7 @@ _ROWS: dict[str, Writer] = {
     "Flatten": lambda call: call.emit("Flatten", call.x, axis=1),
     "transpose": lambda call: call.transpose(call.x, call.params["axes"] or range(call.rank)[::-1]),
     "expand_dims": lambda call: call.emit("Unsqueeze", call.x, ints([call.axis])),
-    "Concat": lambda call: call.emit("Concat", *(v.name for v in call.inputs), axis=call.dim),
-    "space_to_depth": lambda call: call.emit("SpaceToDepth", call.x, blocksize=call.block_size),
-    "shape_array": lambda call: call.emit("Shape", call.x),
     "size_array": lambda call: call.reshape(call.emit("Size", call.x), (1,)),
     "zeros_like": lambda call: call.emit("Expand", call.number(0), call.emit("Shape", call.x)),
     "ones_like": lambda call: call.emit("Expand", call.number(1), call.emit("Shape", call.x)),
 }
-
-for _name, _writer in _ROWS.items():
-    writes(_name)(_writer)

@@ -6,40 +6,23 @@ import math
 
 import numpy as np
 
-from modkit.onnx.correspondence import ARITHMETIC, LOGICAL, SAME
+from modkit.onnx.correspondence import ARITHMETIC, COMPARED, LOGICAL
 from modkit.onnx.graph_builder import Call
-from modkit.onnx.writers.table import Writer, writes
+from modkit.onnx.writers.table import WRITERS, Writer, of_inputs, writes
 
 _PASSED = (
-    "identity", "BlockGrad", "make_loss", "MakeLoss", "IdentityAttachKLSparseReg",
+    "_copy", "BlockGrad", "make_loss", "MakeLoss", "IdentityAttachKLSparseReg",
     "LinearRegressionOutput", "MAERegressionOutput", "SVMOutput", "_identity_with_attr_like_rhs",
 )  # fmt: skip
 """Operators whose output is their first input: losses predict what they read."""
 
-_SCALED = {"log2": ("Log", 1 / math.log(2)), "log10": ("Log", 1 / math.log(10))}
-"""Functions that are a multiple of one that ONNX has."""
-
-_PAIRS = {**ARITHMETIC, "power": "Pow", "maximum": "Max", "minimum": "Min"}
-"""Functions of two arrays; ``_add`` and the like are aliases of ``elemwise_add``."""
-
-_COMPARED = {
-    "equal": ("Equal", False), "not_equal": ("Equal", True), "greater": ("Greater", False),
-    "greater_equal": ("GreaterOrEqual", False), "lesser": ("Less", False),
-    "lesser_equal": ("LessOrEqual", False),
-}  # fmt: skip
-"""Comparisons: ONNX's, and whether its result is negated."""
-
-
-def _unary(op_type: str) -> Writer:
-    return lambda call: call.emit(op_type, call.x)
+_PAIRS = {"power": "Pow", "maximum": "Max", "minimum": "Min"}
+_NUMBERS = {"plus": "Add", "minus": "Sub", "mul": "Mul", "div": "Div", **_PAIRS}
+"""Functions of two arrays; functions of an array and a number."""
 
 
 def _scaled(op_type: str, factor: float) -> Writer:
     return lambda call: call.emit("Mul", call.emit(op_type, call.x), call.number(factor))
-
-
-def _pair(op_type: str) -> Writer:
-    return lambda call: call.emit(op_type, *(v.name for v in call.inputs))
 
 
 def _with_number(op_type: str, reverse: bool = False) -> Writer:
@@ -55,7 +38,7 @@ def _second(call: Call) -> str | np.ndarray:
     return call.inputs[1].name if len(call.inputs) > 1 else call.number(call.scalar)
 
 
-def _comparison(op_type: str, negated: bool) -> Writer:
+def _comparison(op_type: str, negated: bool = False) -> Writer:
     def write(call: Call) -> str:
         found = call.emit(op_type, call.x, _second(call))
         return call.cast(call.emit("Not", found) if negated else found, call.dtype)
@@ -80,28 +63,6 @@ def _mod(call: Call) -> str:
     # ONNX's Mod of floats has the sign of the dividend.
     whole = call.emit("Floor", call.emit("Div", a, b))
     return call.emit("Sub", a, call.emit("Mul", b, whole))
-
-
-def _register() -> None:
-    for name, writer in _ROWS.items():
-        writes(name)(writer)
-    for name, op_type in SAME.items():
-        writes(name)(_unary(op_type))
-    for name, (op_type, factor) in _SCALED.items():
-        writes(name)(_scaled(op_type, factor))
-    writes(*_PASSED)(lambda call: call.x)
-    for name, op_type in _PAIRS.items():
-        writes(f"broadcast_{name}", f"_{name}")(_pair(op_type))
-    for name, op_type in (("plus", "Add"), ("minus", "Sub"), ("mul", "Mul"), ("div", "Div"),
-                          ("power", "Pow"), ("maximum", "Max"), ("minimum", "Min")):  # fmt: skip
-        writes(f"_{name}_scalar")(_with_number(op_type))
-    for name, op_type in (("minus", "Sub"), ("div", "Div"), ("power", "Pow")):
-        writes(f"_r{name}_scalar")(_with_number(op_type, reverse=True))
-    for name, row in _COMPARED.items():
-        writes(f"broadcast_{name}", f"_{name}", f"_{name}_scalar")(_comparison(*row))
-    for name, op_type in LOGICAL.items():
-        writer = _logical(op_type)
-        writes(f"broadcast_{name}", f"_{name}", f"_{name}_scalar")(writer)
 
 
 @writes("broadcast_hypot", "_hypot")
@@ -134,13 +95,33 @@ def _div_sqrt_dim(call: Call) -> str:
     return call.emit("Div", call.x, call.number(math.sqrt(size)))
 
 
-_ROWS: dict[str, Writer] = {
-    "trunc": lambda call: call.emit(
-        "Mul", call.emit("Sign", call.x), call.emit("Floor", call.emit("Abs", call.x))
-    ),
-    "hard_sigmoid": lambda call: call.emit(
-        "HardSigmoid", call.x, alpha=float(call.alpha), beta=float(call.beta)
-    ),
+@writes("trunc", "fix")
+def _trunc(call: Call) -> str:
+    return call.emit("Mul", call.emit("Sign", call.x), call.emit("Floor", call.emit("Abs", call.x)))
+
+
+@writes("Cast", "amp_cast")
+def _cast(call: Call) -> str:
+    return call.as_type(call.inputs[0], call.dtype)
+
+
+_TRUTHS = {
+    **{name: _comparison(op_type) for name, op_type in COMPARED.items()},
+    **{name: _logical(op_type) for name, op_type in LOGICAL.items()},
+    "not_equal": _comparison("Equal", negated=True),
+}
+
+WRITERS |= {
+    **dict.fromkeys(_PASSED, lambda call: call.x),
+    **{f"broadcast_{name}": of_inputs(op_type) for name, op_type in (ARITHMETIC | _PAIRS).items()},
+    **{f"elemwise_{name}": of_inputs(op_type) for name, op_type in ARITHMETIC.items()},
+    **{f"_{name}": of_inputs(op_type) for name, op_type in _PAIRS.items()},
+    **{f"_{name}_scalar": _with_number(op_type) for name, op_type in _NUMBERS.items()},
+    **{f"_r{n}_scalar": _with_number(_NUMBERS[n], reverse=True) for n in ("minus", "div", "power")},
+    **{f"broadcast_{name}": writer for name, writer in _TRUTHS.items()},
+    **{f"_{name}{end}": writer for name, writer in _TRUTHS.items() for end in ("", "_scalar")},
+    "log2": _scaled("Log", 1 / math.log(2)),
+    "log10": _scaled("Log", 1 / math.log(10)),
     "logical_not": lambda call: call.cast(
         call.emit("Not", call.as_type(call.inputs[0], "bool")), call.dtype
     ),
@@ -153,10 +134,5 @@ _ROWS: dict[str, Writer] = {
     "expm1": lambda call: call.emit("Sub", call.emit("Exp", call.x), call.number(1)),
     "degrees": lambda call: call.emit("Mul", call.x, call.number(180 / math.pi)),
     "radians": lambda call: call.emit("Mul", call.x, call.number(math.pi / 180)),
-    "Cast": lambda call: call.as_type(call.inputs[0], call.dtype),
-    "add_n": lambda call: call.emit("Sum", *(v.name for v in call.inputs)),
+    "add_n": of_inputs("Sum"),
 }
-
-_ROWS |= {"fix": _ROWS["trunc"], "amp_cast": _ROWS["Cast"]}
-
-_register()

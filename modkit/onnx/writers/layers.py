@@ -46,12 +46,12 @@ def _leaky_relu(call: Call) -> str:
 
 @writes("FullyConnected")
 def _fully_connected(call: Call) -> str:
-    weight, bias = call.inputs[1], call.input("bias")
+    weight, *bias = (v.name for v in call.inputs[1:])
     if call.flatten or call.rank == 2:
         x = call.x if call.rank == 2 else call.emit("Flatten", call.x, axis=1)
-        return call.emit("Gemm", x, weight.name, *([bias.name] if bias else []), transB=1)
-    found = call.emit("MatMul", call.x, call.transpose(weight.name, (1, 0)))
-    return call.emit("Add", found, bias.name) if bias else found
+        return call.emit("Gemm", x, weight, *bias, transB=1)
+    found = call.emit("MatMul", call.x, call.transpose(weight, (1, 0)))
+    return call.emit("Add", found, *bias) if bias else found
 
 
 def _filled(sizes: tuple[int, ...], count: int, value: int) -> list[int]:
@@ -76,12 +76,11 @@ def _channels_last(call: Call) -> bool:
 @writes("Convolution")
 def _convolution(call: Call) -> str:
     count, last = len(call.kernel), _channels_last(call)
-    x, weight = call.x, call.inputs[1].name
+    x, weight, *bias = (v.name for v in call.inputs)
     if last:
         x, weight = _to_first(call, x, call.rank), _to_first(call, weight, call.rank)
-    bias = call.input("bias")
     found = call.emit(
-        "Conv", x, weight, *([bias.name] if bias else []),
+        "Conv", x, weight, *bias,
         kernel_shape=list(call.kernel), group=call.num_group,
         strides=_filled(call.stride, count, 1), dilations=_filled(call.dilate, count, 1),
         pads=_filled(call.pad, count, 0) * 2,
@@ -102,9 +101,8 @@ def _deconvolution(call: Call) -> str:
             whole = strides[i] * (sizes[i] - 1) + dilations[i] * (call.kernel[i] - 1) + 1
             over = whole - target
             pads[i], extra[i] = (over + 1) // 2, over % 2
-    bias = call.input("bias")
     return call.emit(
-        "ConvTranspose", call.x, call.inputs[1].name, *([bias.name] if bias else []),
+        "ConvTranspose", *(v.name for v in call.inputs),
         kernel_shape=list(call.kernel), group=call.num_group, strides=strides,
         dilations=dilations, pads=pads * 2, output_padding=extra,
     )  # fmt: skip
@@ -213,12 +211,6 @@ def _batch_norm(call: Call) -> str | list[str]:
     return found
 
 
-@writes("InstanceNorm")
-def _instance_norm(call: Call) -> str:
-    names = (v.name for v in call.inputs)
-    return call.emit("InstanceNormalization", *names, epsilon=float(call.eps))
-
-
 def _standardized(call: Call, x: str, axis: int, eps: float) -> str:
     """``x`` less its mean over an axis, divided by its standard deviation."""
     centred = call.emit("Sub", x, call.emit("ReduceMean", x, axes=[axis], keepdims=1))
@@ -252,14 +244,6 @@ def _group_norm(call: Call) -> str:
     if call.inputs[1].shape == (call.num_groups,) != call.shape[1:2]:
         return call.reshape(_scaled(call, found, [1, None, 1]), call.shape)
     return _scaled(call, call.reshape(found, call.shape), [1, None, *[1] * (call.rank - 2)])
-
-
-@writes("LRN")
-def _lrn(call: Call) -> str:
-    return call.emit(
-        "LRN", call.x,
-        alpha=float(call.alpha), beta=float(call.beta), bias=float(call.knorm), size=call.nsize,
-    )  # fmt: skip
 
 
 @writes("Dropout")
@@ -316,15 +300,6 @@ def _adaptive_pooling(call: Call) -> str:
     left = averages(height, rows or 1).astype(call.dtype)
     right = averages(width, columns or 1).T.astype(call.dtype)
     return call.emit("MatMul", call.emit("MatMul", left, call.x), right)
-
-
-@writes("ROIPooling")
-def _roi_pooling(call: Call) -> str:
-    names = (v.name for v in call.inputs)
-    return call.emit(
-        "MaxRoiPool", *names,
-        pooled_shape=list(call.pooled_size), spatial_scale=float(call.spatial_scale),
-    )  # fmt: skip
 
 
 @writes("_contrib_ROIAlign")

@@ -28,10 +28,6 @@ def _reduction(op_type: str) -> Writer:
     return write
 
 
-for _name, _op_type in REDUCED.items():
-    WRITERS[_name] = _reduction(_op_type)
-
-
 def total(call: Call, x: str, axes: list[int], keepdims: bool) -> str:
     """The sum over axes."""
     return call.emit("ReduceSum", x, ints(axes), keepdims=int(keepdims))
@@ -65,10 +61,6 @@ def _extreme(op_type: str) -> Writer:
         return found if call.axis is not None else call.reshape(found, call.outputs[0].shape)
 
     return write
-
-
-WRITERS["argmax"] = _extreme("ArgMax")
-WRITERS["argmin"] = _extreme("ArgMin")
 
 
 def _ranked(call: Call, k: int | None, largest: bool) -> tuple[str, str]:
@@ -158,7 +150,7 @@ def _l2_normalization(call: Call) -> str:
     return call.emit("Div", call.x, size)
 
 
-@writes("_np_cumsum", "cumsum")
+@writes("_np_cumsum")
 def _cumsum(call: Call) -> str:
     x, axis = call.as_type(call.inputs[0], call.dtype), call.axis
     if axis is None:
@@ -166,7 +158,7 @@ def _cumsum(call: Call) -> str:
     return call.emit("CumSum", x, np.asarray(axis, np.int64))
 
 
-_ROWS: dict[str, Writer] = {
+WRITERS |= {
     "sort": lambda call: _ranked(call, None, not call.is_ascend)[0],
     "argsort": lambda call: call.cast(
         _ranked(call, None, not call.is_ascend)[1], call.params["dtype"]
@@ -181,7 +173,7 @@ _ROWS: dict[str, Writer] = {
         "Softmax", call.x, axis=1 if call.mode == "channel" else -1
     ),
     "LogisticRegressionOutput": lambda call: call.emit("Sigmoid", call.x),
+    "argmax": _extreme("ArgMax"),
+    "argmin": _extreme("ArgMin"),
+    **{name: _reduction(op_type) for name, op_type in REDUCED.items()},
 }
-
-for _name, _writer in _ROWS.items():
-    writes(_name)(_writer)
