@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.io.resample import as_dtype, bordered, chosen_interp, resized, warped
+from modkit.io.resample import as_dtype, bordered, of_size, warped
 
 OPTIONS: dict[str, tuple[Any, Any]] = {
     "inter_method": (int, 1),
@@ -53,8 +53,8 @@ EIGENVECTORS = np.array(
 class ImageAugmentation:
     """The random changes of size, place and colour by parameters; ParameterError for bad limits."""
 
-    def __init__(self, given: Mapping[str, Any], rand_crop: bool):
-        self._given, self._rand_crop = dict(given), rand_crop
+    def __init__(self, given: Mapping[str, Any]):
+        self._given = given
         for name in ("random_scale", "random_area", "crop_size", "img_size"):
             low, high = given[f"min_{name}"], given[f"max_{name}"]
             if low > high:
@@ -70,10 +70,6 @@ class ImageAugmentation:
         }  # fmt: skip
         self._colours = not same >= {"brightness", "contrast", "saturation", "pca_noise"}
         self._hsl = tuple(given[f"random_{c}"] for c in "hsl")
-
-    def interp(self, image: np.ndarray, height: int, width: int) -> int:
-        """The interpolation to change an image to a size."""
-        return chosen_interp(self._given["inter_method"], image.shape[:2], (height, width))
 
     def shaped(
         self, image: np.ndarray, height: int, width: int, draws: np.random.Generator
@@ -91,7 +87,8 @@ class ImageAugmentation:
             high = max(given["max_crop_size"], given["min_crop_size"])
             low = given["min_crop_size"] if given["min_crop_size"] > 0 else high
             size = int(draws.integers(low, high, endpoint=True))
-            image = self._resized(self._part(image, size, size, draws), height, width)
+            part = self._part(image, size, size, draws)
+            image = of_size(part, height, width, given["inter_method"])
         return image
 
     def _aspect(self, draws: np.random.Generator) -> float:
@@ -129,7 +126,7 @@ class ImageAugmentation:
             h, w = (math.floor(n + 0.5) for n in sides)
             if 0 < h <= image.shape[0] and 0 < w <= image.shape[1]:
                 y, x = draws.integers(0, [image.shape[0] - h, image.shape[1] - w], endpoint=True)
-                return self._resized(image[y : y + h, x : x + w], height, width)
+                return of_size(image[y : y + h, x : x + w], height, width, given["inter_method"])
         return image
 
     def _part(
@@ -142,12 +139,8 @@ class ImageAugmentation:
                 f"max_crop_size) from an image of {image.shape[:2]}; pass smaller ones, or a "
                 "larger resize, the length of the image's shorter edge"
             )
-        y, x = draws.integers(0, spare, endpoint=True) if self._rand_crop else spare // 2
+        y, x = draws.integers(0, spare, endpoint=True) if self._given["rand_crop"] else spare // 2
         return image[y : y + height, x : x + width]
-
-    def _resized(self, image: np.ndarray, height: int, width: int) -> np.ndarray:
-        interp = self.interp(image, height, width)
-        return as_dtype(resized(image, height, width, interp), image.dtype)
 
     def coloured(self, image: np.ndarray, draws: np.random.Generator) -> np.ndarray:
         """The image (H, W, C) with other colours: after each change whole numbers in 0 to 255."""

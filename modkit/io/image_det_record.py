@@ -178,13 +178,10 @@ class ImageDetRecordIter(ImageRecordBase):
         self._scale(planes)
         return planes, label
 
-    def _interp(self, image: np.ndarray, height: int, width: int) -> int:
-        return resample.chosen_interp(self._given["inter_method"], image.shape[:2], (height, width))
-
     def _shorter_edge(self, image: np.ndarray) -> np.ndarray:
         """The image with its shorter edge resized to ``resize``."""
         edge = self._given["resize"]
-        return resized(image, edge, self._interp) if edge > 0 else image
+        return resized(image, edge, self._given["inter_method"]) if edge > 0 else image
 
     def _resized(self, image: np.ndarray) -> np.ndarray:
         """The image in its size in the batch."""
@@ -198,8 +195,7 @@ class ImageDetRecordIter(ImageRecordBase):
                 width = max(columns * height // rows, 1)
             else:
                 height = max(rows * width // columns, 1)
-        made = resample.resized(image, height, width, self._interp(image, height, width))
-        return resample.as_dtype(made, np.uint8)
+        return resample.of_size(image, height, width, self._given["inter_method"])
 
     def _scale(self, planes: np.ndarray) -> None:
         """Make ``(pixel - mean) / std * scale`` of pixels, (C, H, W), in place."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from modkit.constructors import check_arguments
-from modkit.errors import FileFormatError, NotSupportedError, ParameterError, ShapeError
+from modkit.errors import FileFormatError, NotSupportedError, ShapeError, expect
 from modkit.io import image_augmentation, image_record_base, resample
 from modkit.io.image_augmentation import ImageAugmentation
 from modkit.io.image_decoding import check_scaled
@@ -50,21 +49,19 @@ _INERT = ("aug_seq", "shuffle_chunk_size", "shuffle_chunk_seed", "device_id", "m
 """Parameters of MXNet's threads and devices, and of a fourth channel."""
 
 
-@dataclass(frozen=True)
 class Preprocessing:
-    """Preprocessing of each image; channels in the order red, green, blue."""
+    """Preprocessing of each image by parameters; channels in the order red, green, blue."""
 
-    shape: tuple[int, int, int]
-    resize: int
-    rand_crop: bool
-    rand_mirror: bool
-    mirror: bool
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
-    scale: float
-    mean_img: np.ndarray | None
-    dtype: np.dtype
-    augmentation: ImageAugmentation
+    def __init__(
+        self, given: Mapping[str, Any], shape: tuple[int, int, int], mean_img: np.ndarray | None
+    ):
+        self._given, self.shape, self.dtype = given, shape, np.dtype(given["dtype"] or "float32")
+        self.augmentation = ImageAugmentation(given)
+        mean, self._std = (
+            np.array([[[given[f"{name}_{c}"]]] for c in "rgb"], np.float32)
+            for name in ("mean", "std")
+        )
+        self._mean = mean if mean_img is None else mean_img
 
     def __call__(self, image: np.ndarray, draws: np.ndarray, seed: int | None) -> np.ndarray:
         """An image of a batch: cropped, mirrored, and scaled.
@@ -78,19 +75,18 @@ class Preprocessing:
             draws: (3,).
             returns: (C, height, width).
         """
-        if self.resize > 0:
-            image = resized(image, self.resize, self.augmentation.interp)
-        _, height, width = self.shape
+        given, (_, height, width) = self._given, self.shape
+        if given["resize"] > 0:
+            image = resized(image, given["resize"], given["inter_method"])
         more = None if seed is None else np.random.default_rng(seed)
         if more is not None:
             image = self.augmentation.shaped(image, height, width, more)
         if image.shape[0] < height or image.shape[1] < width:
-            image = _enlarged(image, height, width, self.augmentation.interp(image, height, width))
-        spare = image.shape[0] - height, image.shape[1] - width
-        corner = (draws[:2] * (np.array(spare) + 1)) if self.rand_crop else np.array(spare) / 2
-        y, x = corner.astype(int)
+            image = _enlarged(image, height, width, given["inter_method"])
+        spare = np.array([image.shape[0] - height, image.shape[1] - width])
+        y, x = (draws[:2] * (spare + 1) if given["rand_crop"] else spare / 2).astype(int)
         image = image[y : y + height, x : x + width]
-        if self.mirror or (self.rand_mirror and draws[2] < 0.5):
+        if given["mirror"] or (given["rand_mirror"] and draws[2] < 0.5):
             image = image[:, ::-1]
         contrast, light = 1.0, 0.0
         if more is not None:
@@ -103,10 +99,7 @@ class Preprocessing:
         image = image.transpose(2, 0, 1)
         if self.dtype == np.uint8:
             return image
-        column = len(image), 1, 1
-        mean = np.array(self.mean[: len(image)], np.float32).reshape(column)
-        mean = mean if self.mean_img is None else self.mean_img
-        std = np.array(self.std[: len(image)], np.float32).reshape(column)
+        mean, std = self._mean[: len(image)], self._std[: len(image)]
         planes = np.array(image, np.float32, order="C")  # whose rows NumPy changes faster
         if self.dtype == np.int8:
             return resample.as_dtype(planes - np.trunc(mean + np.copysign(0.5, mean)), np.int8)
@@ -114,19 +107,17 @@ class Preprocessing:
             planes *= np.float32(contrast)
             planes += np.float32(light)
         planes -= mean
-        planes *= np.float32(self.scale) / std
+        planes *= np.float32(self._given["scale"]) / std
         return planes
 
 
-def resized(
-    image: np.ndarray, shorter: int, interp: Callable[[np.ndarray, int, int], int] | None = None
-) -> np.ndarray:
+def resized(image: np.ndarray, shorter: int, interp: int = 1) -> np.ndarray:
     """An image resized so that its shorter edge has ``shorter`` pixels.
 
     Args:
         image: (H, W, C).
         shorter: length of the shorter edge.
-        interp: chooses the interpolation of an image by its new height and width; default linear.
+        interp: code of the interpolation; default linear.
 
     Shapes:
         returns: (H * shorter / min(H, W), W * shorter / min(H, W), C), rounded down.
@@ -134,18 +125,17 @@ def resized(
     Raises:
         FileFormatError: it would become too large, because one edge is so much longer.
     """
-    height, width = _kept_ratio(image, min(image.shape[:2]), shorter)
-    return _of_size(image, height, width, 1 if interp is None else interp(image, height, width))
+    return resample.of_size(image, *_kept_ratio(image, min(image.shape[:2]), shorter), interp)
 
 
-def _enlarged(image: np.ndarray, height: int, width: int, code: int) -> np.ndarray:
-    """An image enlarged to ``height``, then to ``width``, where it has less of it.
-
-    The interpolation ``code`` is that of both: MXNet chooses it once.
-    """
+def _enlarged(image: np.ndarray, height: int, width: int, interp: int) -> np.ndarray:
+    """An image enlarged to ``height``, then to ``width``, where it has less of it."""
+    # MXNet chooses the interpolation of both once.
+    code = resample.chosen_interp(interp, image.shape[:2], (height, width))
     for axis, size in enumerate((height, width)):
         if image.shape[axis] < size:
-            image = _of_size(image, *_kept_ratio(image, image.shape[axis], size), code)
+            kept = _kept_ratio(image, image.shape[axis], size)
+            image = resample.of_size(image, *kept, code)
     return image
 
 
@@ -154,11 +144,6 @@ def _kept_ratio(image: np.ndarray, edge: int, size: int) -> tuple[int, int]:
     rows, columns, _ = image.shape
     check_scaled(rows, columns, min(rows, columns) * size // edge)
     return rows * size // edge, columns * size // edge
-
-
-def _of_size(image: np.ndarray, height: int, width: int, code: int) -> np.ndarray:
-    """An image resized by the interpolation ``code``."""
-    return resample.as_dtype(resample.resized(image, height, width, code), np.uint8)
 
 
 @check_arguments
@@ -246,17 +231,8 @@ class ImageRecordIter(ImageRecordBase):
         shape = image_shape("ImageRecordIter", data_shape)
         seed_aug = given["seed"] if given["seed_aug"] is None else given["seed_aug"]
         super().__init__(path_imgrec, batch_size, (data_name, label_name), given, seed_aug)
-        self._preprocessing = Preprocessing(
-            shape=shape,
-            mean=tuple(given[f"mean_{c}"] for c in "rgb"),
-            std=tuple(given[f"std_{c}"] for c in "rgb"),
-            mean_img=self._mean_image(path_imgrec, given, shape),
-            dtype=np.dtype(given["dtype"] or "float32"),
-            augmentation=ImageAugmentation(
-                {n: given[n] for n in image_augmentation.OPTIONS}, given["rand_crop"]
-            ),
-            **{n: given[n] for n in ("resize", "rand_crop", "rand_mirror", "mirror", "scale")},
-        )
+        mean_img = self._mean_image(path_imgrec, given, shape)
+        self._preprocessing = Preprocessing(given, shape, mean_img)
         self._labels = labels_of(given["path_imglist"])
         self._draws_more = self._preprocessing.augmentation.any
         self._dtype = self._preprocessing.dtype
@@ -353,7 +329,6 @@ def _read_options(given: dict[str, Any]) -> dict[str, Any]:
             "sequence there is; mx.image.ImageIter takes augmenters of your own"
         )
     options = read_options("ImageRecordIter", given, _OPTIONS, _INERT)
-    for name in ("std_r", "std_g", "std_b"):
-        if not options[name]:
-            raise ParameterError(f"ImageRecordIter: {name}: got 0, expected a divisor of pixels")
+    for c in "rgb":
+        expect(options[f"std_{c}"], f"ImageRecordIter: std_{c}", 0, "a divisor of pixels")
     return options

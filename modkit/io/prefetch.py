@@ -6,6 +6,7 @@ import atexit
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 from modkit import fork
@@ -36,21 +37,17 @@ class _Fetch:
     """
 
     def __init__(self, call: Callable[[], Any]):
-        self._call = call
-        self._value: Any = None
-        self._error: BaseException | None = None
-        self._ended = False
+        self._call, self._future = call, Future[Any]()
         self._thread = threading.Thread(target=self._run, name="modkit-prefetch", daemon=True)
         _under_way.add(self)
         self._thread.start()
 
     def _run(self) -> None:
         try:
-            self._value = self._call()
+            self._future.set_result(self._call())
         except BaseException as error:
-            self._error = error
+            self._future.set_exception(error)
         finally:
-            self._ended = True
             _under_way.discard(self)
 
     def wait(self, timeout_s: float | None = None) -> None:
@@ -64,16 +61,15 @@ class _Fetch:
             NotReadyError: a fork has lost the thread.
         """
         self.wait()
-        if not self._ended:
+        if not self._future.done():
             raise NotReadyError(
                 "PrefetchingIter: this process was forked while a thread read the next batch, "
                 "which is lost; call reset() after a fork"
             )
-        if isinstance(self._error, StopIteration):
+        try:
+            return self._future.result()
+        except StopIteration:
             return None
-        if self._error is not None:
-            raise self._error
-        return self._value
 
 
 @atexit.register

@@ -59,6 +59,12 @@ def resized(image: np.ndarray, height: int, width: int, interp: int) -> np.ndarr
     return np.rint(image) if ties_to_even else image
 
 
+def of_size(image: np.ndarray, height: int, width: int, interp: int) -> np.ndarray:
+    """The image (H, W, C) resized, of the same type; ``interp`` may be 9 or 10, too."""
+    code = chosen_interp(interp, image.shape[:2], (height, width))
+    return as_dtype(resized(image, height, width, code), image.dtype)
+
+
 def _of_channels(taps: kernels.Taps, channels: int) -> kernels.Taps:
     """The taps of columns as those of each channel's number in a line."""
     numbers = taps.positions[:, np.newaxis] * channels + np.arange(channels)[:, np.newaxis]
