@@ -12,7 +12,7 @@ from typing import Any
 
 import modkit
 from modkit.commands.arguments import missing, program_of
-from modkit.commands.parsers import PARSERS
+from modkit.commands.parsers import add_commands
 from modkit.commands.screen import guarded
 
 _ABOUT = "MXNet's Module API on JAX"
@@ -44,9 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
     parser = argparse.ArgumentParser(prog="modkit", description=_ABOUT)
     parser.add_argument("--version", action=_Version, nargs=0, help="versions, of JAX too")
-    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
-    for add in PARSERS.values():
-        add(commands)
+    add_commands(parser.add_subparsers(dest="command", metavar="command", required=True))
     return parser
 
 

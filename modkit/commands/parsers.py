@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import re
-from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
+from collections.abc import Callable
 from typing import Any
 
 from modkit.commands.arguments import add_shape, add_symbol, count, numbers, picture_size, positive
@@ -23,7 +24,6 @@ PICTURE_DEFAULTS: dict[str, Any] = {
 }  # fmt: skip
 """Options of ``modkit predict`` for pictures, and their values where they are not given."""
 
-_Commands = argparse._SubParsersAction
 
 _RUN = """\
 run a program that says `import mxnet as mx`, over modkit:
@@ -38,8 +38,8 @@ stderr at its end. Programs that it starts by the same Python run over modkit to
 """
 
 
-def _add_run(commands: _Commands[Any]) -> None:
-    parser = _add_runner(commands, "run", "run a program that imports mxnet", _RUN, "[options]")
+def _run(parser: ArgumentParser) -> None:
+    _runner(parser, "[options]")
     parser.add_argument("--no-shims", dest="shims", action="store_false",
                         help="do not put dropped names back")  # fmt: skip
     parser.add_argument(
@@ -50,21 +50,12 @@ def _add_run(commands: _Commands[Any]) -> None:
                         help="number of CPU devices that JAX shows")  # fmt: skip
 
 
-def _add_runner(
-    commands: _Commands[Any], name: str, about: str, description: str, options: str
-) -> argparse.ArgumentParser:
-    """A command that runs a program, whose own options follow its name."""
-    parser = commands.add_parser(
-        name,
-        help=about,
-        description=description,
-        formatter_class=RawDescriptionHelpFormatter,
-        usage=f"modkit {name} {options} (script.py | -m module) [arguments ...]",
-        allow_abbrev=False,
-    )
+def _runner(parser: ArgumentParser, options: str) -> None:
+    """The arguments of a command that runs a program, whose own options follow its name."""
+    parser.usage = f"{parser.prog} {options} (script.py | -m module) [arguments ...]"
+    parser.allow_abbrev = False
     parser.add_argument("-m", dest="as_module", action="store_true", help="run a module by name")
     parser.add_argument("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    return parser
 
 
 def _kinds(text: str) -> tuple[str, str]:
@@ -85,13 +76,7 @@ say what is in files of MXNet's: -symbol.json, .params, .states, .rec, .idx, .ls
 """
 
 
-def _add_inspect(commands: _Commands[Any]) -> None:
-    parser = commands.add_parser(
-        "inspect",
-        help="say what is in a file",
-        description=_INSPECT,
-        formatter_class=RawDescriptionHelpFormatter,
-    )
+def _inspect(parser: ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE_OR_FOLDER")
     parser.add_argument(
         "--stats", action="store_true", help="measure arrays: least, largest, mean; reads all"
@@ -99,13 +84,7 @@ def _add_inspect(commands: _Commands[Any]) -> None:
     parser.add_argument("--json", action="store_true", help="write a JSON list, a file an item")
 
 
-def _add_summary(commands: _Commands[Any]) -> None:
-    parser = commands.add_parser(
-        "summary",
-        help="list the layers of a net",
-        description="list the layers of a net with their shapes and numbers of parameters, which "
-        "are counted layer by layer as MXNet does, and below as they are",
-    )
+def _summary(parser: ArgumentParser) -> None:
     add_symbol(parser)
     add_shape(parser, "shape of an input")
     parser.add_argument(
@@ -113,13 +92,7 @@ def _add_summary(commands: _Commands[Any]) -> None:
     )
 
 
-def _add_plot(commands: _Commands[Any]) -> None:
-    parser = commands.add_parser(
-        "plot",
-        help="draw a net",
-        description="draw a net with graphviz: the Python package (pip install '.[viz]') and, "
-        "but for .dot files, the program dot of the system's graphviz package",
-    )
+def _plot(parser: ArgumentParser) -> None:
     add_symbol(parser)
     parser.add_argument(
         "-o", "--output", required=True, metavar="FILE",
@@ -130,15 +103,7 @@ def _add_plot(commands: _Commands[Any]) -> None:
     parser.add_argument("--title", help="name of the picture (default: of the file)")
 
 
-def _add_convert(commands: _Commands[Any]) -> None:
-    parser = commands.add_parser(
-        "convert",
-        help="convert arrays between .params, .npz and .safetensors, and old nets",
-        description="convert arrays between .params, .npz and .safetensors. Names stay as they "
-        "are, arg: and aux: included; arrays without names are called arr_0, arr_1, ... as NumPy "
-        "does, and lose these names in .params. Sparse arrays become dense. A -symbol.json of any "
-        "version of MXNet becomes one as 1.9.1 writes it.",
-    )
+def _convert(parser: ArgumentParser) -> None:
     parser.add_argument("source", metavar="IN", help="a file of arrays, of any of the formats")
     parser.add_argument("target", metavar="OUT", help="the new file; its ending says the format")
     names = parser.add_mutually_exclusive_group()
@@ -149,13 +114,7 @@ def _add_convert(commands: _Commands[Any]) -> None:
     )  # fmt: skip
 
 
-def _add_export(commands: _Commands[Any]) -> None:
-    parser = commands.add_parser(
-        "export",
-        help="write a checkpoint as an ONNX model",
-        description="write a checkpoint, PREFIX-symbol.json and PREFIX-<EPOCH>.params, as an ONNX "
-        "model for prediction (opset 13); needs the package onnx",
-    )
+def _export(parser: ArgumentParser) -> None:
     parser.add_argument("prefix", metavar="PREFIX")
     parser.add_argument("epoch", metavar="EPOCH", type=count)
     parser.add_argument("model", metavar="MODEL.onnx", help="the file to write")
@@ -177,13 +136,7 @@ all channels or for each, in the order in which the net takes them.
 """
 
 
-def _add_predict(commands: _Commands[Any]) -> None:
-    parser = commands.add_parser(
-        "predict",
-        help="run a checkpoint on a picture or arrays",
-        description=_PREDICT,
-        formatter_class=RawDescriptionHelpFormatter,
-    )
+def _predict(parser: ArgumentParser) -> None:
     parser.add_argument("prefix", metavar="PREFIX")
     parser.add_argument("epoch", metavar="EPOCH", type=count)
     parser.add_argument(
@@ -235,11 +188,8 @@ a Python of the same paths as here.
 """
 
 
-def _add_launch(commands: _Commands[Any]) -> None:
-    parser = _add_runner(
-        commands, "launch", "start a program as several workers", _LAUNCH,
-        "[-n N] [-H HOSTS] [options]",
-    )  # fmt: skip
+def _launch(parser: ArgumentParser) -> None:
+    _runner(parser, "[-n N] [-H HOSTS] [options]")
     parser.add_argument("-n", dest="workers", type=positive, metavar="N",
                         help="number of workers")  # fmt: skip
     parser.add_argument("-H", dest="hosts", metavar="HOSTS",
@@ -272,14 +222,41 @@ def _ranks(text: str) -> range:
     return range(int(first), int(last) + 1)
 
 
-PARSERS = {
-    "run": _add_run,
-    "inspect": _add_inspect,
-    "summary": _add_summary,
-    "plot": _add_plot,
-    "convert": _add_convert,
-    "export": _add_export,
-    "predict": _add_predict,
-    "launch": _add_launch,
-}
-"""Functions that add a command to the command line, in the order in which help lists them."""
+_COMMANDS: dict[str, tuple[str, Callable[[ArgumentParser], None], str]] = {
+    "run": ("run a program that imports mxnet", _run, _RUN),
+    "inspect": ("say what is in a file", _inspect, _INSPECT),
+    "summary": (
+        "list the layers of a net", _summary,
+        "list the layers of a net with their shapes and numbers of parameters, which "
+        "are counted layer by layer as MXNet does, and below as they are",
+    ),
+    "plot": (
+        "draw a net", _plot,
+        "draw a net with graphviz: the Python package (pip install '.[viz]') and, "
+        "but for .dot files, the program dot of the system's graphviz package",
+    ),
+    "convert": (
+        "convert arrays between .params, .npz and .safetensors, and old nets", _convert,
+        "convert arrays between .params, .npz and .safetensors. Names stay as they "
+        "are, arg: and aux: included; arrays without names are called arr_0, arr_1, ... as NumPy "
+        "does, and lose these names in .params. Sparse arrays become dense. A -symbol.json of any "
+        "version of MXNet becomes one as 1.9.1 writes it.",
+    ),
+    "export": (
+        "write a checkpoint as an ONNX model", _export,
+        "write a checkpoint, PREFIX-symbol.json and PREFIX-<EPOCH>.params, as an ONNX "
+        "model for prediction (opset 13); needs the package onnx",
+    ),
+    "predict": ("run a checkpoint on a picture or arrays", _predict, _PREDICT),
+    "launch": ("start a program as several workers", _launch, _LAUNCH),
+}  # fmt: skip
+"""Purpose, arguments and description of each, in the order in which help lists them."""
+
+
+def add_commands(commands: Any) -> None:
+    """Add the commands to the subparsers of the command line."""
+    for name, (about, add_arguments, description) in _COMMANDS.items():
+        how = RawDescriptionHelpFormatter if "\n" in description else argparse.HelpFormatter
+        add_arguments(
+            commands.add_parser(name, help=about, description=description, formatter_class=how)
+        )
