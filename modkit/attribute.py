@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from modkit.errors import wrong
 from modkit.lazy import dir_of
-from modkit.scope import Scoped
+from modkit.scope import Scope
 
 __dir__ = dir_of(__name__)
 
 
-class AttrScope(metaclass=Scoped):
+class AttrScope(Scope):
     """Adds attributes to every symbol created inside; nested scopes combine.
 
     >>> with AttrScope(ctx_group="dev1"), AttrScope(__stage__="2"):
@@ -36,16 +36,9 @@ class AttrScope(metaclass=Scoped):
 
         Inside the scope with those of the scopes around it, which are this thread's.
         """
-        entered = AttrScope._stack.entered
+        entered = AttrScope._current.entered
         if len(entered) == 1 and entered[0] is self:  # as for most symbols
             return self._attr | dict(attr or {})
         last = next((i for i in reversed(range(len(entered))) if entered[i] is self), None)
         around = [self] if last is None else entered[: last + 1]
         return {n: v for scope in around for n, v in scope._attr.items()} | dict(attr or {})
-
-    def __enter__(self) -> AttrScope:
-        AttrScope._stack.entered.append(self)
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        AttrScope._stack.entered.pop()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any, ClassVar
 
 import jax
@@ -10,37 +9,18 @@ import jax
 from modkit.errors import DeviceError, NameNotFoundError, ParameterError
 from modkit.fork import process
 from modkit.lazy import dir_of
+from modkit.scope import Scope, Scoped
 
 __dir__ = dir_of(__name__)
 
 
-class _Innermost:
-    """The present context of a thread, as the attribute ``value`` that MXNet has."""
-
-    @property
-    def value(self) -> Context:
-        """The context."""
-        return current_context()
-
-    @value.setter
-    def value(self, context: Context) -> None:
-        Context._stack.__dict__.setdefault("contexts", [])[-1:] = [context]
-
-
-class _WithDefault(type):
+class _WithDefault(Scoped):
     """The class of `Context`, whose attribute ``default_ctx`` is the present context."""
 
-    @property
-    def default_ctx(cls) -> Context:
-        """The context of the innermost ``with``, else the one assigned, else ``cpu(0)``."""
-        return current_context()
-
-    @default_ctx.setter
-    def default_ctx(cls, context: Context) -> None:
-        Context._default_ctx.value = context
+    default_ctx = Scoped.current
 
 
-class Context(metaclass=_WithDefault):
+class Context(Scope, metaclass=_WithDefault):
     """A device that arrays live on; ``with mx.gpu(0):`` makes it the default.
 
     ``cpu(i)`` is the i-th CPU device of JAX; where JAX shows fewer, ``cpu(i)`` shares a device
@@ -56,13 +36,13 @@ class Context(metaclass=_WithDefault):
         1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared", 6: "tpu",
     }  # fmt: skip
     devstr2type: ClassVar[dict[str, int]] = {name: code for code, name in devtype2str.items()}
-    _stack = threading.local()
-    _default_ctx = _Innermost()
+
+    _default_ctx: ClassVar[Any]
 
     __slots__ = ("device_id", "device_typeid")
 
     def __init__(self, device_type: str | Context, device_id: int = 0):
-        if isinstance(device_type, Context):
+        if isinstance(device_type, Scope):  # a context
             self.device_typeid, self.device_id = device_type.device_typeid, device_type.device_id
             return
         if device_type not in self.devstr2type:
@@ -141,16 +121,12 @@ class Context(metaclass=_WithDefault):
     def __repr__(self) -> str:
         return f"{self.device_type}({self.device_id})"
 
-    def __enter__(self) -> Context:
-        stack = self._stack.__dict__.setdefault("contexts", [])
-        stack.append(self)
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._stack.contexts.pop()
+    @classmethod
+    def _outermost(cls) -> Context:
+        return cls("cpu", 0)
 
 
-_CPU = Context("cpu", 0)
+Context._default_ctx = Context._current  # MXNet's name
 _on_cpu = {code for code, kind in Context.devtype2str.items() if kind.startswith("cpu")}
 """The kinds of contexts on CPU devices, by their codes."""
 
@@ -212,5 +188,4 @@ def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
 
 def current_context() -> Context:
     """The context of the innermost ``with``, else ``cpu(0)``."""
-    stack = Context._stack.__dict__.get("contexts")
-    return stack[-1] if stack else _CPU
+    return Context._current.entered[-1]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from modkit.lazy import dir_of
-from modkit.scope import Scoped
+from modkit.scope import Scope
 
 __dir__ = dir_of(__name__)
 
 
-class NameManager(metaclass=Scoped):
+class NameManager(Scope):
     """Generates automatic names; ``with NameManager():`` restarts the counters.
 
     >>> with NameManager() as names:
@@ -31,13 +31,6 @@ class NameManager(metaclass=Scoped):
         count = self._counter.get(hint, 0)
         self._counter[hint] = count + 1
         return f"{hint}{count}"
-
-    def __enter__(self) -> NameManager:
-        NameManager._stack.entered.append(self)
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        NameManager._stack.entered.pop()
 
 
 class Prefix(NameManager):

@@ -3,48 +3,59 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Self
 
 
 class _Stack(threading.local):
-    """The entered objects of a thread, above a default one."""
+    """The entered objects of a thread, above a default one; ``value`` is MXNet's attribute."""
 
-    def __init__(self, cls: type):
-        self.entered: list[Any] = [cls()]
-
-
-class _Innermost:
-    """The innermost object, as the attribute ``value`` that MXNet has."""
-
-    def __init__(self, cls: Any):
-        self._cls = cls
+    def __init__(self, outermost: Callable[[], Any]):
+        self.entered: list[Any] = [outermost()]
 
     @property
     def value(self) -> Any:
-        """The object."""
-        return self._cls._stack.entered[-1]
+        """The innermost object."""
+        return self.entered[-1]
 
     @value.setter
     def value(self, scope: Any) -> None:
-        self._cls._stack.entered[-1] = scope
+        self.entered[-1] = scope
 
 
 class Scoped(type):
-    """The metaclass of such a class; its subclasses share its stack."""
+    """The metaclass of `Scope`: subclasses of a scope share its stack."""
 
-    _stack: _Stack
-    _current: _Innermost
+    _current: _Stack
 
-    def __init__(cls, *args: Any):
-        super().__init__(*args)
-        if not hasattr(cls, "_stack"):
-            cls._stack, cls._current = _Stack(cls), _Innermost(cls)
+    def __init__(cls, name: str, bases: tuple[type, ...], *args: Any):
+        super().__init__(name, bases, *args)
+        if bases and not hasattr(cls, "_current"):
+            cls._current = _Stack(cls._outermost)  # pyright: ignore[reportAttributeAccessIssue]
 
     @property
     def current(cls) -> Any:
         """The innermost object of this thread."""
-        return cls._stack.entered[-1]
+        return cls._current.value
 
     @current.setter
     def current(cls, scope: Any) -> None:
-        cls._stack.entered[-1] = scope
+        cls._current.value = scope
+
+
+class Scope(metaclass=Scoped):
+    """The base of such a class."""
+
+    __slots__ = ()
+
+    @classmethod
+    def _outermost(cls) -> Self:
+        """The object that is the innermost outside of all ``with`` blocks."""
+        return cls()
+
+    def __enter__(self) -> Self:
+        type(self)._current.entered.append(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        type(self)._current.entered.pop()
