@@ -34,8 +34,7 @@ class BestSoFar(Callback):
         falling = any(each in monitor.lower() for each in _FALLING)
         self.monitor, self.min_delta = monitor, min_delta
         self.mode = mode if mode != "auto" else "min" if falling else "max"
-        self.best: float | None = None
-        self.best_epoch: int | None = None
+        self._forget()
 
     def on_fit_begin(self, run: Run) -> None:
         """Forget the best value of an earlier training; check that there will be the metric."""
@@ -46,7 +45,9 @@ class BestSoFar(Callback):
             self._check(names, "There will be")
 
     def _forget(self) -> None:
-        self.best = self.best_epoch = None
+        self.best: float | None = None
+        self.best_epoch: int | None = None
+        self.waited = 0
 
     def value(self, run: Run) -> float:
         """The monitored value.
@@ -72,14 +73,17 @@ class BestSoFar(Callback):
         return (own if averaged is None else averaged), aux
 
     def improves(self, run: Run) -> bool:
-        """True if this epoch is the best one so far, which is noted; NaN never is."""
+        """True if this epoch is the best one so far, which is noted; NaN never is.
+
+        ``waited`` becomes the number of epochs since then.
+        """
         value = self.value(run)
-        if math.isnan(value):
-            return False
-        gain = 0.0
+        self.waited += 1
         if self.best is not None:
             gain = self.best - value if self.mode == "min" else value - self.best
-        if self.best is not None and not (gain > 0 and gain >= self.min_delta):
-            return False
-        self.best, self.best_epoch = value, run.epoch
-        return True
+            better = gain > 0 and gain >= self.min_delta
+        else:
+            better = not math.isnan(value)
+        if better:
+            self.best, self.best_epoch, self.waited = value, run.epoch, 0
+        return better

@@ -151,8 +151,6 @@ class Checkpoint(Callback):
         # After the last batch of an epoch the checkpoint is that of its end.
         if self._due and run.position is not None and run.chunk_end and not run.last_batch:
             self._write(run)
-            if self._signal is not None:
-                run.stop_training(interrupted=True)
         self._foresee(run)
 
     def on_epoch_end(self, run: Run) -> None:
@@ -161,8 +159,6 @@ class Checkpoint(Callback):
         run.agree()
         if self._due or ended or ends or run.stopping:
             self._write(run)
-            if self._signal is not None:
-                run.stop_training(interrupted=True)
         self._foresee(run)
 
     def _ends(self, run: Run) -> bool:
@@ -224,9 +220,12 @@ class Checkpoint(Callback):
             run.marking = True
 
     def _write(self, run: Run) -> None:
+        """Write a checkpoint; after a signal it is the last one."""
         self._due = False
         self._wait(warn=True)
         state = whole_state(run.state_dict(), run.workers)
+        if self._signal is not None:
+            run.stop_training(interrupted=True)
         if not self._writes:
             return
         write = (_write, run.callbacks, self.folder, state, self._symbol, run.identity, self.keep)

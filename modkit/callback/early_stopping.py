@@ -39,21 +39,16 @@ class EarlyStopping(BestSoFar):
     ):
         super().__init__(monitor, mode, min_delta)
         self.patience = check_at_least("EarlyStopping", "patience", patience, 1)
-        self.restore_best, self.waited = restore_best, 0
-        self._params: list[dict[str, NDArray]] | None = None
+        self.restore_best = restore_best
 
     def _forget(self) -> None:
         super()._forget()
-        self.waited, self._params = 0, None
+        self._params: list[dict[str, NDArray]] | None = None
 
     def on_epoch_end(self, run: Run) -> None:
         if self.improves(run):
-            self.waited = 0
-            if self.restore_best:
-                self._params = list(self.params(run))
-            return
-        self.waited += 1
-        if self.waited >= self.patience:
+            self._params = list(self.params(run)) if self.restore_best else None
+        elif self.waited >= self.patience:
             _log.info("%s has not improved on %s of epoch %s: the training ends", self.monitor,
                       self.best, self.best_epoch)  # fmt: skip
             run.stop_training()

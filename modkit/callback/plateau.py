@@ -46,18 +46,16 @@ class ReduceLROnPlateau(BestSoFar):
         self.factor, self.min_lr = factor, min_lr
         self.patience = check_at_least("ReduceLROnPlateau", "patience", patience, 1)
         self.cooldown = check_at_least("ReduceLROnPlateau", "cooldown", cooldown, 0)
-        self.waited = self.cooling = 0
+
+    def _forget(self) -> None:
+        super()._forget()
+        self.cooling = 0
 
     def on_epoch_end(self, run: Run) -> None:
         """Count epochs without improvement, and reduce the rate."""
-        better = self.improves(run)
+        self.improves(run)
         if self.cooling:
-            self.cooling -= 1
-            self.waited = 0
-        elif better:
-            self.waited = 0
-        else:
-            self.waited += 1
+            self.waited, self.cooling = 0, self.cooling - 1
         if self.waited >= self.patience:
             self._reduce(run)
             self.waited, self.cooling = 0, self.cooldown

@@ -151,10 +151,8 @@ class WandB(Tracker):
 
     def __init__(self, every_n_batches: int | None = None, **options: Any):
         super().__init__(every_n_batches)
-        self._wandb, self.options = (
-            optional("wandb", "WandB needs wandb: pip install wandb"),
-            options,
-        )
+        self._wandb = optional("wandb", "WandB needs wandb: pip install wandb")
+        self.options = options
         self._opened = False
 
     def on_fit_begin(self, run: Run) -> None:

@@ -136,6 +136,17 @@ def test_cooldown_epochs_do_not_count():
     assert seen.rates == [0.8, 0.4, 0.4, 0.4, 0.2, 0.2]
 
 
+def test_a_second_training_does_not_begin_in_the_cooldown_of_the_first():
+    part = mx.callback.ReduceLROnPlateau("validation-x", factor=0.5, patience=1, cooldown=3)
+    for _ in range(2):
+        seen = Scripted(1, 1)
+        mx.mod.Module(mlp()).fit(
+            data(), data(), callbacks=[part, seen], num_epoch=2,
+            optimizer_params={"learning_rate": 0.8},
+        )  # fmt: skip
+        assert seen.rates == [0.8, 0.4]
+
+
 def test_a_missing_metric_is_named():
     with pytest.raises(NameNotFoundError, match=r"'validation-accuracy'.*train-accuracy"):
         fit(mx.callback.EarlyStopping())
