@@ -72,8 +72,8 @@ class AbsentModule(ModuleType):
         raise refusal(self.__name__)
 
 
-class Finder:
-    """Finds the modules of `ABSENT` in modkit, for ``from modkit.gluon import nn``."""
+class Importer:
+    """Finds and makes the modules of `ABSENT` in modkit, for ``from modkit.gluon import nn``."""
 
     def find_spec(
         self, fullname: str, path: Any = None, target: Any = None
@@ -82,15 +82,11 @@ class Finder:
         package, _, name = fullname.partition(".")
         if package != "modkit" or name.partition(".")[0] not in ABSENT:
             return None
-        loader: Any = Loader()
+        loader: Any = self
         return importlib.machinery.ModuleSpec(fullname, loader, is_package=True)
 
-
-class Loader:
-    """Makes the modules; see `importlib.abc.Loader`."""
-
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        """The module."""
+        """See `importlib.abc.Loader`."""
         return AbsentModule(spec.name.partition(".")[2])
 
     def exec_module(self, module: ModuleType) -> None:
@@ -99,7 +95,7 @@ class Loader:
 
 def install() -> None:
     """Make the modules importable; what has such a name on the path comes first."""
-    sys.meta_path.append(Finder())
+    sys.meta_path.append(Importer())
 
 
 class AbsentName:

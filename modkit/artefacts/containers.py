@@ -8,9 +8,8 @@ import math
 import os
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -173,8 +172,7 @@ def _write_safetensors(path: str, arrays: dict[str, np.ndarray]) -> None:
             file.write(little.reshape(-1).view(np.uint8).data)
 
 
-@dataclass(frozen=True)
-class _Format:
+class _Format(NamedTuple):
     open: Callable[[str], contextlib.AbstractContextManager[list[Stored]]]
     write: Callable[[str, dict[str, np.ndarray]], None]
 

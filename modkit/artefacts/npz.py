@@ -55,10 +55,8 @@ def read_npy(path: str | os.PathLike[str]) -> np.ndarray:
     with named_errors(name, "read"), Path(path).open("rb") as file:
         with damage(name, ": not an array of numbers"):
             shape, turned, dtype = _read_header(file)
-            size_bytes, left = (
-                _size_bytes(shape, dtype),
-                os.fstat(file.fileno()).st_size - file.tell(),
-            )
+            size_bytes = _size_bytes(shape, dtype)
+            left = os.fstat(file.fileno()).st_size - file.tell()
             if size_bytes > left:
                 raise ValueError(f"{dtype} of shape {shape} takes {size_bytes} bytes, got {left}")
             content = bytearray(size_bytes)

@@ -102,15 +102,11 @@ class ImageDetIter(ImageIter):
         """Raise ShapeError (a ``ValueError``) for fewer boxes than now, or another width."""
         if len(label_shape) != 2:
             raise ShapeError(f"ImageDetIter: label_shape: got {label_shape}, expected two sizes")
-        if label_shape[0] < self.label_shape[0]:
+        (count, width), (least, own) = label_shape, self.label_shape
+        if count < least or width != own:
             raise ShapeError(
-                f"ImageDetIter: label_shape: got {label_shape[0]} boxes, expected at least the "
-                f"{self.label_shape[0]} of the data"
-            )
-        if label_shape[1] != self.label_shape[1]:
-            raise ShapeError(
-                f"ImageDetIter: label_shape: got boxes of {label_shape[1]} numbers, expected "
-                f"{self.label_shape[1]}"
+                f"ImageDetIter: label_shape: got {count} boxes of {width} numbers, expected at "
+                f"least the {least} of {own} of the data"
             )
 
     def reshape(

@@ -368,9 +368,8 @@ class NDArrayIter(DataIter):
 
     def hard_reset(self) -> None:
         """Begin the next epoch without the samples kept by ``roll_over``."""
-        if self.shuffle:
-            self._reorder()
-        self._carried, self.cursor = self.idx[:0], -self._stride
+        self.cursor = -self._stride
+        NDArrayIter.reset(self)
 
     def iter_next(self) -> bool:
         self.cursor += self._stride

@@ -169,9 +169,7 @@ class MXRecordIO:
 
     def reset(self) -> None:
         """Go back to the beginning; a writer starts the file anew."""
-        with self._turn:
-            self.close()
-            self.open()
+        self.open()
 
     def _handle(self, flag: str, what: str) -> BinaryIO:
         """The open file, in the process that opened it."""

@@ -228,11 +228,7 @@ class KVStore(KVStoreBase):
         pairs("kvstore.row_sparse_pull", key, out)
         many = isinstance(key, list | tuple)
         each_key = zip(key, out, strict=True) if many else [(key, out)]
-        targets = [
-            (k, target)
-            for k, outs in each_key
-            for target in (outs if isinstance(outs, list | tuple) else [outs])
-        ]
+        targets = [(k, target) for k, outs in each_key for target in _flat(outs)]
         rows = _flat(row_ids)
         if len(rows) not in (1, len(targets)):
             raise ParameterError(
@@ -409,11 +405,11 @@ class KVStore(KVStoreBase):
         """Do nothing: there are no servers."""
 
 
-def _flat(row_ids: Any) -> list[Any]:
+def _flat(arrays: Any) -> list[Any]:
     """The arrays in lists, which can be nested."""
-    if not isinstance(row_ids, list | tuple):
-        return [row_ids]
-    return [array for part in row_ids for array in _flat(part)]
+    if not isinstance(arrays, list | tuple):
+        return [arrays]
+    return [array for part in arrays for array in _flat(part)]
 
 
 def _rows_of(key: Key, stored: NDArray, target: NDArray, row_ids: Any) -> RowSparseNDArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -192,5 +192,4 @@ def new_sym_matrix_with_real_eigvals_nd(shape: Sequence[int]) -> np.ndarray:
 
 
 def _batch(shape: Sequence[int], make: Callable[[int], np.ndarray]) -> np.ndarray:
-    count = len(list(itertools.product(*map(range, shape[:-2]))))
-    return np.stack([make(shape[-1]) for _ in range(count)]).reshape(shape)
+    return np.stack([make(shape[-1]) for _ in range(math.prod(shape[:-2]))]).reshape(shape)

@@ -66,6 +66,15 @@ def _parse_location(
     return _on_device(_named(sym.list_arguments(), location, "location"), ctx, dtype)
 
 
+def _parsed(
+    sym: Symbol, location: Arrays, aux_states: Arrays | None, ctx: Context | None, dtype: Any
+) -> tuple[Context, dict[str, NDArray], dict[str, NDArray]]:
+    """The device of a check, and the values of arguments and auxiliary states on it."""
+    ctx = ctx or default_context()
+    values = _parse_location(sym, location, ctx, dtype)
+    return ctx, values, _parse_aux_states(sym, aux_states, ctx, dtype)
+
+
 def _parse_aux_states(
     sym: Symbol, aux_states: Arrays | None, ctx: Context, dtype: Any = np.float32
 ) -> dict[str, NDArray]:
@@ -184,10 +193,8 @@ def check_numeric_gradient(
             f"check_numeric_gradient: dtype: got {np.dtype(dtype)}, expected a floating-point "
             "type, which takes the steps of finite differences"
         )
-    ctx = ctx or default_context()
+    ctx, values, aux = _parsed(sym, location, aux_states, ctx, dtype)
     eps, rtol, atol = step_of(numeric_eps, dtype), get_rtol(rtol, dtype), get_atol(atol, dtype)
-    values = _parse_location(sym, location, ctx, dtype)
-    aux = _parse_aux_states(sym, aux_states, ctx, dtype)
     requests = _requests(sym, grad_nodes)
     if len(sym) != 1:
         raise ParameterError(
@@ -264,9 +271,7 @@ def check_symbolic_forward(
     Returns:
         The outputs.
     """
-    ctx = ctx or default_context()
-    values = _parse_location(sym, location, ctx, dtype)
-    aux = _parse_aux_states(sym, aux_states, ctx, dtype)
+    ctx, values, aux = _parsed(sym, location, aux_states, ctx, dtype)
     wanted = _named(sym.list_outputs(), expected, "expected", may_be_fewer=True)
     executor = sym.bind(ctx, values, aux_states=aux)
     outputs = executor.forward(is_train=False)
@@ -303,9 +308,7 @@ def check_symbolic_backward(
         The gradients by name.
     """
     _known_stypes(grad_stypes)
-    ctx = ctx or default_context()
-    values = _parse_location(sym, location, ctx, dtype)
-    aux = _parse_aux_states(sym, aux_states, ctx, dtype)
+    ctx, values, aux = _parsed(sym, location, aux_states, ctx, dtype)
     names = sym.list_arguments()
     wanted = (
         dict(expected)
