@@ -92,6 +92,11 @@ def expect(holds: object, what: str, got: object, expected: str) -> None:
         raise wrong(what, got, expected)
 
 
+def one_of(what: str, got: object, choices: Collection[object]) -> None:
+    """Raise the error of `wrong` unless a value is one of some."""
+    expect(got in choices, what, got, f"one of {', '.join(map(repr, choices))}")
+
+
 def listed(names: Sequence[str], most: int = 8) -> str:
     """The first names, and the number of further ones.
 

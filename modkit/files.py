@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import functools
 import itertools
 import math
 import os
@@ -415,11 +414,6 @@ def text_lines(fname: str | os.PathLike[str], encoding: str = "UTF-8") -> Iterat
             raise FileFormatError(f"{name}: after line {number}: not {encoding} text") from error
 
 
-@functools.lru_cache(maxsize=256)
-def _layout(layout: str) -> struct.Struct:
-    return struct.Struct("<" + layout)
-
-
 class Reader:
     """Reads fields of the file ``where``, and checks each size against the remaining bytes."""
 
@@ -448,9 +442,10 @@ class Reader:
 
     def fields(self, layout: str, what: str) -> tuple[Any, ...]:
         """The next values, of little-endian ``struct`` layout ``layout``."""
-        known = _layout(layout)
-        begin = self.skip(known.size, what)
-        return known.unpack(self.window[begin : begin + known.size])
+        layout = f"<{layout}"
+        size = struct.calcsize(layout)
+        begin = self.skip(size, what)
+        return struct.unpack(layout, self.window[begin : begin + size])
 
     def copy(self, parts: Sequence[tuple[int, memoryview]]) -> None:
         """Fill each target with the bytes from its offset on."""

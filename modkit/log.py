@@ -29,18 +29,14 @@ class _Formatter(logging.Formatter):
     """Level letter, date, time, process and source location: ``W1120 17:58:29 61 ...``."""
 
     def __init__(self, colour: bool = False):
-        super().__init__(datefmt="%m%d %H:%M:%S")
+        head = "%(levelname).1s%(asctime)s %(process)d %(pathname)s:%(funcName)s:%(lineno)d]"
+        super().__init__(f"%(begin)s{head}%(end)s %(message)s", "%m%d %H:%M:%S")
         self._colour = colour
 
     def format(self, record: logging.LogRecord) -> str:
-        head = (
-            f"{record.levelname[0]}{self.formatTime(record, self.datefmt)} {record.process} "
-            f"{record.pathname}:{record.funcName}:{record.lineno}]"
-        )
-        if self._colour:
-            head = f"{_COLOURS.get(record.levelno, _COLOURS[WARNING])}{head}{_RESET}"
-        text = f"{head} {record.getMessage()}"
-        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
+        colour = _COLOURS.get(record.levelno, _COLOURS[WARNING])
+        record.begin, record.end = (colour, _RESET) if self._colour else ("", "")
+        return super().format(record)
 
 
 def hide_library_records() -> None:

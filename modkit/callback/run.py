@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import secrets
 import time
@@ -347,8 +348,6 @@ class Running:
 
 def _end(callbacks: Sequence[Any], run: Run, error: BaseException | None) -> None:
     """Call ``on_fit_end`` of each, also where one of them raises."""
-    if callbacks:
-        try:
-            callbacks[0].on_fit_end(run, error)
-        finally:
-            _end(callbacks[1:], run, error)
+    with contextlib.ExitStack() as ends:
+        for each in reversed(callbacks):
+            ends.callback(each.on_fit_end, run, error)

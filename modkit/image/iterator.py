@@ -10,7 +10,7 @@ import numpy as np
 
 from modkit import fork
 from modkit.constructors import check_arguments
-from modkit.errors import DTypeError, ParameterError, ShapeError, expect
+from modkit.errors import DTypeError, ParameterError, ShapeError, expect, one_of
 from modkit.files import located
 from modkit.image.augmenters import CreateAugmenter
 from modkit.image.functions import imdecode
@@ -20,7 +20,6 @@ from modkit.ndarray import NDArray, array, transpose
 from modkit.ops.dtypes import dtype_name
 
 _logger = logging.getLogger(__name__)
-_HANDLES = ("pad", "discard", "roll_over")
 
 Sample = tuple[np.ndarray, np.ndarray]
 """Pixels, (C, H, W), and a label."""
@@ -76,11 +75,7 @@ class ImageIter(DataIter):
     ):
         expect(batch_size >= 1, f"{type(self).__name__}: batch_size", batch_size, "1 or more")
         super().__init__(batch_size)
-        if last_batch_handle not in _HANDLES:
-            raise ParameterError(
-                f"ImageIter: last_batch_handle: got {last_batch_handle!r}, expected one of "
-                f"{', '.join(map(repr, _HANDLES))}"
-            )
+        one_of("ImageIter: last_batch_handle", last_batch_handle, ("pad", "discard", "roll_over"))
         self._samples = Samples(
             path_imgrec, path_imgidx, path_imglist, imglist, path_root,
             shuffle=shuffle, num_parts=num_parts, part_index=part_index,

@@ -17,6 +17,7 @@ from modkit.errors import (
     NotSupportedError,
     ParameterError,
     ShapeError,
+    one_of,
     some,
 )  # fmt: skip
 from modkit.io.base import DataBatch, DataDesc, DataIter, check_position
@@ -251,11 +252,7 @@ class NDArrayIter(DataIter):
         part_index: int = 0,
     ):
         super().__init__(batch_size)
-        if last_batch_handle not in get_args(LastBatch):
-            raise ParameterError(
-                f"NDArrayIter: last_batch_handle: got {last_batch_handle!r}, expected one of "
-                f"{', '.join(map(repr, get_args(LastBatch)))}"
-            )
+        one_of("NDArrayIter: last_batch_handle", last_batch_handle, get_args(LastBatch))
         check_at_least("NDArrayIter", "batch_size", batch_size, 1)
         check_at_least("NDArrayIter", "num_parts", num_parts, 1)
         self.num_parts = num_parts

@@ -178,7 +178,12 @@ class ImageRecordBase(MXDataIter):
 
     def _epoch(self) -> Iterator[HostBatch]:
         order, self._following = self._following or self._new_order(), None
-        with _threads(self._threads) as pool, self._records.opened() as read:
+        pool = ThreadPoolExecutor(self._threads)
+        with contextlib.ExitStack() as opened:
+            # No join: garbage collection ends the block of an epoch that was left,
+            # perhaps while `threading` holds the lock that a join takes.
+            opened.callback(pool.shutdown, wait=False)
+            read = opened.enter_context(self._records.opened())
             for ids, pad in self._batches.ids(len(order)):
                 real = len(ids) - pad
                 if pad and self._batches.round_batch:
@@ -236,20 +241,6 @@ def read_options(
         name: parse_value(given.get(name, default), kind, where=f"{caller}: {name}")
         for name, (kind, default) in options.items()
     }
-
-
-@contextlib.contextmanager
-def _threads(count: int) -> Iterator[ThreadPoolExecutor]:
-    """A pool whose threads end by themselves after the block.
-
-    Nothing joins them: garbage collection ends the block of an epoch that was left, perhaps while
-    `threading` holds the lock that a join takes.
-    """
-    pool = ThreadPoolExecutor(count)
-    try:
-        yield pool
-    finally:
-        pool.shutdown(wait=False)
 
 
 def image_shape(caller: str, given: Any) -> tuple[int, int, int]:

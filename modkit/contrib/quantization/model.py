@@ -16,7 +16,7 @@ from modkit.contrib.quantization.calibration import (
     check_ranges,
     get_optimal_thresholds,
 )
-from modkit.errors import NotSupportedError, ParameterError, expect, nearest
+from modkit.errors import NotSupportedError, ParameterError, expect, nearest, one_of
 from modkit.io import DataIter
 from modkit.module import Module
 from modkit.ndarray import NDArray, array
@@ -39,10 +39,6 @@ class Collector(Protocol):
     def collect(self, name: str | bytes, arr: NDArray, /) -> None:
         """Read one tensor of one batch."""
         ...
-
-
-def _one_of(what: str, got: Any, choices: Sequence[str]) -> None:
-    expect(got in choices, f"quantization: {what}", got, f"one of {choices}")
 
 
 def _checked_names(what: str, names: Any, known: Collection[str] | None = None) -> list[str]:
@@ -105,8 +101,8 @@ def quantize_symbol(
     Raises:
         ParameterError: an argument has another value.
     """
-    _one_of("quantized_dtype", quantized_dtype, ("int8", "uint8", "auto"))
-    _one_of("quantize_mode", quantize_mode, ("full", "smart"))
+    one_of("quantization: quantized_dtype", quantized_dtype, ("int8", "uint8", "auto"))
+    one_of("quantization: quantize_mode", quantize_mode, ("full", "smart"))
     if quantize_granularity != "tensor-wise":
         raise NotSupportedError(
             f"quantization: quantize_granularity: got {quantize_granularity!r}, expected "
@@ -238,7 +234,7 @@ def quantize_graph(
     Raises:
         ParameterError: an argument has another value, or a name that the symbol does not have.
     """
-    _one_of("calib_mode", calib_mode, ("none", "naive", "entropy", "customize"))
+    one_of("quantization: calib_mode", calib_mode, ("none", "naive", "entropy", "customize"))
     if calib_mode == "customize" and LayerOutputCollector is None:
         raise ParameterError(
             "quantization: LayerOutputCollector: got None, expected a collector for "
@@ -282,7 +278,7 @@ def calib_graph(
         ParameterError: ``calib_mode`` is another, the collector is one for another, or no tensor
             was read.
     """
-    _one_of("calib_mode", calib_mode, ("naive", "entropy", "customize"))
+    one_of("quantization: calib_mode", calib_mode, ("naive", "entropy", "customize"))
     attribute = "hist_dict" if calib_mode == "entropy" else "min_max_dict"
     found = getattr(collector, attribute, None)
     if found is None:
