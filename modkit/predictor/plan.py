@@ -21,7 +21,7 @@ from modkit.ops.partial_shapes import complete
 from modkit.predictor.batch_padding import BatchPadding, Shape, sample_axis
 from modkit.predictor.sources import Input, sample_axes
 from modkit.symbol import Symbol
-from modkit.symbol.graph import VARIABLE, Entry, Node, joined_by_name
+from modkit.symbol.graph import VARIABLE, Entry, Node, copied, joined_by_name
 from modkit.symbol.graph_inference import infer_dtypes, infer_shapes
 
 Shapes = Mapping[str, Shape]
@@ -56,14 +56,9 @@ def unlabelled(net: Symbol) -> tuple[Symbol, tuple[str, ...]]:
     Returns:
         The copy, and the names of its blanks: variables whose values have no effect.
     """
-    made: dict[int, Node] = {}
     blanks: list[str] = []
 
-    def moved(entry: Entry) -> Entry:
-        return Entry(made[id(entry.node)], entry.output)
-
-    for node in net.graph.nodes:
-        inputs = list(map(moved, node.inputs))
+    def without_labels(node: Node, inputs: list[Entry]) -> Node:
         op = node.known_op
         if op is not None and "label" in op.inputs and op.ignores_cotangent(node.params):
             for at, name in enumerate(op.input_names(node.params)):
@@ -71,8 +66,10 @@ def unlabelled(net: Symbol) -> tuple[Symbol, tuple[str, ...]]:
                     # No user's variable has such a name.
                     blanks.append(f"{node.name}_{name} (unread {len(blanks)})")
                     inputs[at] = Entry(Node(VARIABLE, blanks[-1]))
-        made[id(node)] = node.on(inputs)
-    return Symbol(map(moved, net.heads)), tuple(blanks)
+        return node.on(inputs)
+
+    net = Symbol(copied(net.graph, without_labels))
+    return net, tuple(blanks)
 
 
 def open_inputs(symbol: Symbol, params: Collection[str]) -> list[str]:

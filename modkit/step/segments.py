@@ -18,7 +18,7 @@ from modkit.ndarray.storage import placed_on
 from modkit.ops.parameters import Shape
 from modkit.step.placement import OneContext, contexts_of
 from modkit.step.programs import Arrays, Programs
-from modkit.symbol.graph import VARIABLE, Entry, Graph, Node
+from modkit.symbol.graph import VARIABLE, Entry, Graph, Node, copied
 from modkit.symbol.lower import Lowered
 from modkit.symbol.structure import Structure
 
@@ -218,10 +218,11 @@ def _border(place: NodeOutput) -> str:
 
 def _with_shapes(graph: Graph, shapes: Mapping[int, Shape]) -> list[Entry]:
     """The heads of a copy of the graph, in which some nodes have other shapes."""
-    made: list[Node] = []
-    for i, node in enumerate(graph.nodes):
-        copy = node.on(Entry(made[a], b) for a, b in map(graph.position, node.inputs))
-        if i in shapes:
-            copy.attrs["shape"] = str(shapes[i])
-        made.append(copy)
-    return [Entry(made[a], b) for a, b in map(graph.position, graph.heads)]
+
+    def shaped(node: Node, inputs: list[Entry]) -> Node:
+        copy, number = node.on(inputs), graph.index[id(node)]
+        if number in shapes:
+            copy.attrs["shape"] = str(shapes[number])
+        return copy
+
+    return copied(graph, shaped)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from modkit.symbol.graph import Entry, Graph, Node
+from modkit.symbol.graph import Entry, Graph, Node, copied
 
 _NAMES = """
 BatchNorm_v1 BilinearSampler Convolution_v1 Correlation Crop GridGenerator IdentityAttachKLSparseReg
@@ -32,24 +32,20 @@ def merged(graph: Graph) -> list[Entry]:
 
     A head that repeats another is a copy of it, so that the number of outputs stays.
     """
-    made: dict[int, Node] = {}
     first: dict[Any, Node] = {}
 
-    def moved(entry: Entry) -> Entry:
-        return Entry(made[id(entry.node)], entry.output)
-
-    for node in graph.nodes:
-        inputs = tuple(map(moved, node.inputs))
+    def one_of_equals(node: Node, inputs: list[Entry]) -> Node:
         key: Any = id(node)
         if _can_merge(node):
             places = tuple((id(entry.node), entry.output) for entry in inputs)
             key = node.op_name, tuple(sorted(node.attrs.items())), places
         if key not in first:
             first[key] = node if node.is_variable else node.on(inputs)
-        made[id(node)] = first[key]
+        return first[key]
+
     heads: list[Entry] = []
     latest: dict[Entry, Entry] = {}
-    for head in map(moved, graph.heads):
+    for head in copied(graph, one_of_equals):
         shown = head
         if head in latest and not head.node.is_variable:
             source = latest[head]

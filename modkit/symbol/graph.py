@@ -177,7 +177,8 @@ def post_order(first: Iterable[T], below: Callable[[T], Iterable[T]]) -> list[T]
 
     Args:
         first: nodes to begin at, in turn.
-        below: the nodes below one, in the order of their visits; there are no cycles.
+        below: the nodes below one, in the order of their visits. Of a cycle, one node comes
+            before another that is below it.
     """
     order: list[T] = []
     seen: set[T] = set()
@@ -194,24 +195,32 @@ def post_order(first: Iterable[T], below: Callable[[T], Iterable[T]]) -> list[T]
     return order
 
 
-def rewrite(graph: Graph, replaced: Mapping[int, Entry]) -> list[Entry]:
+def copied(
+    graph: Graph, make: Callable[[Node, list[Entry]], Node | Sequence[Entry]]
+) -> list[Entry]:
     """The heads of a copy of the graph.
 
     Args:
-        graph: what to copy; every node is copied, variables too.
-        replaced: by ``id`` of a node, the entry that takes its place (itself not copied).
+        make: from a node and the inputs of its copy to the copy, or to the entries that take the
+            place of its outputs; variables are copied too.
     """
-    made: dict[int, Node] = {}
+    made: dict[int, Node | Sequence[Entry]] = {}
 
     def moved(entry: Entry) -> Entry:
-        if id(entry.node) in replaced:
-            return replaced[id(entry.node)]
-        return Entry(made[id(entry.node)], entry.output)
+        found = made[id(entry.node)]
+        return Entry(found, entry.output) if isinstance(found, Node) else found[entry.output]
 
     for node in graph.nodes:
-        if id(node) not in replaced:
-            made[id(node)] = node.on(map(moved, node.inputs))
-    return [moved(head) for head in graph.heads]
+        made[id(node)] = make(node, list(map(moved, node.inputs)))
+    return list(map(moved, graph.heads))
+
+
+def rewrite(graph: Graph, replaced: Mapping[int, Entry]) -> list[Entry]:
+    """The heads of a copy, in which entries take the place of some nodes, by ``id`` of these."""
+    return copied(
+        graph,
+        lambda node, inputs: [replaced[id(node)]] if id(node) in replaced else node.on(inputs),
+    )
 
 
 def joined_by_name(graph: Graph, apart: Collection[str] = ()) -> list[Entry]:

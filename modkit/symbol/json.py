@@ -12,7 +12,7 @@ from typing import Any
 from modkit.errors import FileFormatError, MXNetError, ParameterError, ShapeError
 from modkit.gc_pause import uncollected
 from modkit.symbol.debug_str import versions
-from modkit.symbol.graph import Entry, Graph, Node
+from modkit.symbol.graph import Entry, Graph, Node, copied, post_order
 from modkit.symbol.upgrade import OLDEST, VERSION, StoredNode, check_outputs, upgrade
 from modkit.util import is_np_shape
 
@@ -83,24 +83,13 @@ def without_casts(graph: Graph) -> Graph:
     """The graph without casts of mixed precision, but for those that are outputs."""
     shown = {id(head.node) for head in graph.heads}
     casts = {
-        id(n): n
+        id(n)
         for n in graph.nodes
         if n.op_name in ("amp_cast", "amp_multicast") and id(n) not in shown
     }
     if not casts:
         return graph
-    # Nodes that use a cast are made anew, on the cast's own input.
-    made: dict[int, Node] = {}
-
-    def moved(entry: Entry) -> Entry:
-        while id(entry.node) in casts:
-            entry = casts[id(entry.node)].inputs[entry.output]
-        return Entry(made[id(entry.node)], entry.output)
-
-    for node in graph.nodes:
-        if id(node) not in casts:
-            made[id(node)] = node.on(map(moved, node.inputs))
-    return Graph(map(moved, graph.heads))
+    return Graph(copied(graph, lambda n, inputs: inputs if id(n) in casts else n.on(inputs)))
 
 
 # ── Reading ─────────────────────────────────────────────────────────────────────────────────
@@ -184,8 +173,12 @@ def _build(document: Any, version: int, nested: int = 0) -> list[Entry]:
     found = _references(heads, "heads")
     _check_ranges(drafts, found)
     made: dict[int, Node] = {}
-    for i in _order(drafts, [source for source, _ in found]):
+    needed = [source for source, _ in found]
+    for i in post_order(needed, lambda i: [source for source, _ in drafts[i].inputs]):
         draft = drafts[i]
+        for source, _ in draft.inputs:
+            if source not in made:
+                raise FileFormatError(f"node {drafts[source].name!r} needs its own output")
         inputs = [Entry(made[source], index) for source, index in draft.inputs]
         try:
             made[i] = upgrade(draft, inputs, version)
@@ -260,29 +253,6 @@ def _check_ranges(drafts: Sequence[StoredNode], heads: Sequence[tuple[int, int]]
         for source, _ in references:
             if source >= count:
                 raise FileFormatError(f"{name!r} refers to node {source}, but there are {count}")
-
-
-def _order(drafts: Sequence[StoredNode], heads: Sequence[int]) -> list[int]:
-    """The nodes that the heads need, inputs first; FileFormatError where a node needs itself."""
-    order: list[int] = []
-    state: dict[int, bool] = {}  # False while its inputs are visited, then True
-    for head in heads:
-        stack = [] if head in state else [(head, 0)]
-        while stack:
-            number, at = stack.pop()
-            inputs = drafts[number].inputs
-            if at == len(inputs):
-                state[number] = True
-                order.append(number)
-                continue
-            state[number] = False
-            stack.append((number, at + 1))
-            below = inputs[at][0]
-            if state.get(below) is False:
-                raise FileFormatError(f"node {drafts[below].name!r} needs its own output")
-            if below not in state:
-                stack.append((below, 0))
-    return order
 
 
 def _version(document: Any) -> int:
