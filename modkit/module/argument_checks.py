@@ -18,30 +18,29 @@ from modkit.symbol import Symbol
 from modkit.symbol.roles import roles_of
 
 
-def check_names(names: Sequence[str], symbol: Any, what: str, *, throw: bool) -> None:
-    """Raise ParameterError, or warn unless ``throw``, for names that a symbol lacks."""
-    known = symbol.list_arguments()
+def check_names(given: Any, symbol: Any, what: str, *, throw: bool = True) -> list[str]:
+    """A list of names; ParameterError, or a warning unless ``throw``, for one that a symbol lacks.
+
+    A string is refused, since its letters would be the names.
+    """
+    if isinstance(given, str):
+        raise ParameterError(
+            f"Module: {what}: got {given!r}, expected a list of names: [{given!r}]"
+        )
+    names, known = list(given or []), symbol.list_arguments()
     for name in names:
         if name in known:
             continue
         frozen, roles = what == "fixed_param_names", roles_of(symbol)
         alike = roles.parameters if frozen else (*roles.inputs, *roles.labels)
         message = (
-            f"Module(..., {what}={list(names)}): the symbol has no argument {name!r}."
+            f"Module(..., {what}={names}): the symbol has no argument {name!r}."
             f"{nearest(name, known)} Its {'parameters' if frozen else 'inputs'}: {', '.join(alike)}"
         )
         if throw:
             raise ParameterError(message)
         warn_caller(message)
-
-
-def listed(what: str, given: Any) -> list[str]:
-    """A list of names; a string is refused, since its letters would be the names."""
-    if isinstance(given, str):
-        raise ParameterError(
-            f"Module: {what}: got {given!r}, expected a list of names: [{given!r}]"
-        )
-    return list(given or [])
+    return names
 
 
 def listed_contexts(context: Any) -> list[Context]:

@@ -92,19 +92,12 @@ class BaseModule:
 
     def _need(self, what: str, *, params: bool = False, optimizer: bool = False) -> None:
         """Raise unless the module is bound and the required parts are initialised."""
-        if (
-            self.binded
-            and (self.params_initialized or not params)
-            and (self.optimizer_initialized or not optimizer)
-        ):
-            return
-        steps = [("bind()", self.binded)]
-        if params:
-            steps.append(("init_params()", self.params_initialized))
-        if optimizer:
-            steps.append(("init_optimizer()", self.optimizer_initialized))
-        missing = [name for name, done in steps if not done]
-        if missing:
+        steps = {
+            "bind()": self.binded,
+            "init_params()": self.params_initialized or not params,
+            "init_optimizer()": self.optimizer_initialized or not optimizer,
+        }
+        if missing := [name for name, done in steps.items() if not done]:
             raise NotReadyError(f"{what} needs {' and '.join(missing)} first")
 
     def _keeps_params(self, what: str, force_init: bool, warns: bool = True) -> bool:
@@ -381,10 +374,12 @@ class BaseModule:
             raise NotReadyError("fit() needs num_epoch, the number of epochs to train for")
         at_once = steps_at_once(steps_per_call, monitor)
         check_epochs(begin_epoch, num_epoch)
-        check_functions(
-            batch_end_callback=batch_end_callback, epoch_end_callback=epoch_end_callback,
-            eval_end_callback=eval_end_callback, eval_batch_end_callback=eval_batch_end_callback,
-        )  # fmt: skip
+        functions = {
+            "batch_end_callback": batch_end_callback, "epoch_end_callback": epoch_end_callback,
+            "eval_end_callback": eval_end_callback,
+            "eval_batch_end_callback": eval_batch_end_callback,
+        }  # fmt: skip
+        check_functions(**functions)
         source, validation = training_sources(
             train_data, eval_data, self._names(), batch_size=batch_size, shuffle=shuffle,
             validation_split=validation_split, sample_weight=sample_weight,
@@ -403,24 +398,29 @@ class BaseModule:
         if monitor is not None:
             self.install_monitor(monitor)
         given = force_init or arg_params or aux_params
+        initial: dict[str, Any] = {
+            "initializer": initializer, "arg_params": arg_params, "aux_params": aux_params,
+            "allow_missing": allow_missing, "force_init": force_init,
+        }  # fmt: skip
         if not self.params_initialized or given or overrides(self, BaseModule, "init_params"):
-            self.init_params(
-                initializer=initializer, arg_params=arg_params, aux_params=aux_params,
-                allow_missing=allow_missing, force_init=force_init,
-            )  # fmt: skip
+            self.init_params(**initial)
         # Only if given: a user's own init_optimizer has MXNet's parameters.
         sharded = {"shard_optimizer_states": True} if shard_optimizer_states else {}
         self._fed = (*source.provide_data, *(source.provide_label or ()))
-        self.init_optimizer(
-            kvstore=kvstore, optimizer=optimizer, optimizer_params=optimizer_params, **sharded
-        )
+        updating: dict[str, Any] = {
+            "kvstore": kvstore, "optimizer": optimizer, "optimizer_params": optimizer_params
+        }  # fmt: skip
+        self.init_optimizer(**updating, **sharded)
         accumulated.scale()
         self._count_epochs(begin_epoch, accumulated.updates(number_of_batches(source)))
         validation_metric = eval_metric if validation_metric is None else validation_metric
         metric = self._metric(eval_metric)
-        # Functions see all variables, as in MXNet.
+        # The names of MXNet's variables, which functions read.
         known: dict[str, Any] = {
-            **locals(), "train_data": source, "eval_data": validation, "data_iter": source,
+            "self": self, "train_data": source, "eval_data": validation, "data_iter": source,
+            **functions, **initial, **updating, "force_rebind": force_rebind,
+            "begin_epoch": begin_epoch, "num_epoch": num_epoch, "monitor": monitor,
+            "validation_metric": validation_metric, "sparse_row_id_fn": sparse_row_id_fn,
         }  # fmt: skip
         epochs, batch_ends = range(begin_epoch, num_epoch), as_list(batch_end_callback)
         objects = [*accumulated.callbacks, Finite(), *as_callbacks(callbacks)]

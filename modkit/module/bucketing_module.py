@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -32,6 +33,11 @@ def _of_present(method: Callable[..., Any], module: str = "_present") -> Any:
         return getattr(getattr(self, module), method.__name__)(*args, **kwargs)
 
     return call
+
+
+def _shown(of: Any) -> property:
+    """A property of the present bucket's module, as one of the `BucketingModule`."""
+    return property(lambda self: of.fget(self._present), doc=inspect.getdoc(of))
 
 
 _of_default = functools.partial(_of_present, module="_default")
@@ -118,13 +124,8 @@ class BucketingModule(BaseModule):
         """The module of the default bucket."""
         return self._buckets.get(self._default_bucket_key, self._unbound)
 
-    @property
-    def _present_optimizer(self) -> Any:
-        return self._present._present_optimizer
-
-    @property
-    def _present_workers(self) -> Any:
-        return self._present._present_workers
+    _present_optimizer: Any = _shown(Module._present_optimizer)
+    _present_workers: Any = _shown(Module._present_workers)
 
     def _make(self, bucket_key: Any) -> Module:
         with NameManager():  # automatic names are the same for each bucket
@@ -149,28 +150,11 @@ class BucketingModule(BaseModule):
         self._need("symbol")
         return self._curr_module.symbol
 
-    @property
-    def data_names(self) -> list[str]:
-        return self._present.data_names
-
-    @property
-    def output_names(self) -> list[str]:
-        return self._present.output_names
-
-    @property
-    def data_shapes(self) -> list[Any]:
-        """Descriptions of the present bucket's data inputs."""
-        return self._present.data_shapes
-
-    @property
-    def label_shapes(self) -> list[Any] | None:
-        """Descriptions of the present bucket's labels."""
-        return self._present.label_shapes
-
-    @property
-    def output_shapes(self) -> list[Any]:
-        """Names and shapes of the present bucket's outputs."""
-        return self._present.output_shapes
+    data_names: Any = _shown(Module.data_names)
+    output_names: Any = _shown(Module.output_names)
+    data_shapes: Any = _shown(Module.data_shapes)
+    label_shapes: Any = _shown(Module.label_shapes)
+    output_shapes: Any = _shown(Module.output_shapes)
 
     # ── Binding ─────────────────────────────────────────────────────────────────────────────
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,7 +24,6 @@ from modkit.module.argument_checks import (
     check_loaded,
     check_names,
     check_order,
-    listed,
     listed_contexts,
 )
 from modkit.module.base_module import BaseModule
@@ -130,14 +129,10 @@ class Module(BaseModule):
             )
         self._group2ctxs = groups_of(group2ctxs, len(self._context))
         self._symbol = symbol
-        self._data_names = listed("data_names", data_names)
-        self._label_names = listed("label_names", label_names)
-        self._state_names = listed("state_names", state_names)
-        self._fixed_param_names = listed("fixed_param_names", fixed_param_names)
-        check_names(self._data_names, symbol, "data_names", throw=True)
-        check_names(self._label_names, symbol, "label_names", throw=False)
-        check_names(self._state_names, symbol, "state_names", throw=True)
-        check_names(self._fixed_param_names, symbol, "fixed_param_names", throw=True)
+        self._data_names = check_names(data_names, symbol, "data_names")
+        self._label_names = check_names(label_names, symbol, "label_names", throw=False)
+        self._state_names = check_names(state_names, symbol, "state_names")
+        self._fixed_param_names = check_names(fixed_param_names, symbol, "fixed_param_names")
         inputs = {*self._data_names, *self._label_names, *self._state_names}
         self._param_names = [n for n in symbol.list_arguments() if n not in inputs]
         self._aux_names = symbol.list_auxiliary_states()
@@ -711,32 +706,26 @@ class Module(BaseModule):
         """
         if not (self.binded and self.params_initialized):
             self._need("update_metric()", params=True)
-        group = self._exec_group
-        if self._step is not None and not self._step.settled and group.loaded(labels):
-            self._step_waits = True
+        group, run = self._exec_group, self._pending_pass(labels)
+        if run is not None:
             names = group.binding.label_names
             fused = eval_metric.fused(names, group.output_names)
-            if fused is not None:
-                sums = self._step.run(fused, names)
-                if sums is not None:
-                    eval_metric.absorb(sums, stacked=len(self._context) > 1)
-                    return
-        elif group.binding.one_program and self._score(eval_metric, labels):
-            return
+            sums = None if fused is None else run(fused, names)
+            if sums is not None:
+                eval_metric.absorb(sums, stacked=len(self._context) > 1)
+                return
         group.update_metric(eval_metric, labels, pre_sliced)
 
-    def _score(self, eval_metric: EvalMetric, labels: Any) -> bool:
-        """Run a pending pass of inference together with a metric; false where that cannot be."""
-        group = self._exec_group
-        one_pass = group.bounds[0].last
-        if one_pass is None or not one_pass.can_score() or not group.loaded(labels):
-            return False
-        names = group.binding.label_names
-        fused = eval_metric.fused(names, group.output_names)
-        sums = None if fused is None else one_pass.score(fused, names)
-        if sums is not None:
-            eval_metric.absorb(sums, stacked=len(self._context) > 1)
-        return sums is not None
+    def _pending_pass(self, labels: Any) -> Callable[..., Any] | None:
+        """The function that runs a pending pass with a metric of its labels; ``None`` without."""
+        group, step = self._exec_group, self._step
+        if step is not None and not step.settled and group.loaded(labels):
+            self._step_waits = True
+            return step.run
+        last: Pass | None = group.bounds[0].last if group.binding.one_program else None
+        if last is None or not last.can_score() or not group.loaded(labels):
+            return None
+        return last.score
 
     _train_on: ClassVar[Any] = train_on
     _calls: ClassVar[Any] = forward, backward, BaseModule.forward_backward, update, update_metric

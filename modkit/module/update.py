@@ -26,8 +26,12 @@ def sums_of_own_store(group: Any, store: Any, request: UpdateRequest) -> list[ND
     """
     if store is None or isinstance(store, KVStore) or group.store.apart:
         return None
-    _, names, _, _ = request
-    return [_summed_by(store, n, group.gradients_of(n)) for n in names]
+    made = []
+    for name in request[1]:
+        grads = group.gradients_of(name)
+        store.pushpull(name, grads, out=grads)  # over its processes too
+        made.append(grads[0])
+    return made
 
 
 def update_unfused(
@@ -122,12 +126,6 @@ def _synchronizes(lowered: Any) -> bool:
     """Whether a graph has statistics of all replicas together."""
     steps = (step for step in lowered.steps if step.op is not None)
     return any(s.op.name == "_contrib_SyncBatchNorm" and s.attrs["ndev"] > 1 for s in steps)
-
-
-def _summed_by(kvstore: Any, name: str, grads: list[NDArray]) -> NDArray:
-    """The sum as a store of the user's own makes it, over its processes too."""
-    kvstore.pushpull(name, grads, out=grads)
-    return grads[0]
 
 
 def _compressed(kvstore: Any, name: str, grads: Sequence[NDArray]) -> NDArray:
