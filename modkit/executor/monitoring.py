@@ -5,26 +5,21 @@ from __future__ import annotations
 import functools
 import operator
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import jax
-import jax.numpy as jnp
 
-from modkit import stream
-from modkit.compile.memo import made_once
 from modkit.ndarray.storage import x64_scope
 from modkit.ops.entry import Op
 from modkit.ops.parameters import Attrs
 from modkit.step.bound import Pass
-from modkit.step.node_taps import NodeInput, NodeWatch, take_taps, taps_for
-from modkit.step.placement import Spec, finished
-from modkit.step.programs import INPUTS, gradients
+from modkit.step.node_taps import NodeInput
+from modkit.step.programs import programs_for
 from modkit.symbol.lower import Lowered
 
 T = TypeVar("T")
 Named = tuple[str, Any]
-Observe = Callable[[Lowered, tuple[str, ...], Any, Any], Any]
 
 _NAMES_ITS_INPUT = frozenset((
     "Dropout", "GridGenerator", "L2Normalization", "LRN", "LeakyReLU", "MakeLoss", "Pad",
@@ -51,7 +46,7 @@ def forward_values(one_pass: Pass, inputs_too: bool) -> Iterator[Named]:
         one_pass.run()
         made, read = one_pass.watched_values
     else:
-        made, read = _run(one_pass, _forward, None)
+        made, read = _run(one_pass, (), "watched")[3]
     return _named_values(one_pass.bound.lowered, made, read, inputs_too)
 
 
@@ -62,62 +57,19 @@ def backward_values(one_pass: Pass, inputs_too: bool, heads: Any) -> Iterator[Na
         one_pass.run()
         grads = one_pass.seen_gradients or {}
     else:
-        grads = _run(one_pass, _backward, heads)
+        grads = _run(one_pass, bound.arrays.wrt, "watched_gradients", heads)
     return NamedGradients(bound.lowered, grads, heads).by_argument(bound.arrays.wrt)
 
 
-def _run(one_pass: Pass, observe: Observe, heads: Any) -> Any:
+def _run(one_pass: Pass, wrt: tuple[str, ...], program: str, *heads: Any) -> Any:
+    """Results of one of the `Programs` of a graph, at the inputs of a pass that has not run."""
     bound = one_pass.bound
-    program = _program(bound.lowered, bound.arrays.wrt, one_pass.train, bound.placement, observe)
+    programs = programs_for(bound.lowered, wrt, one_pass.train, bound.placement)
     inputs = one_pass.placed(one_pass.shared, one_pass.local, one_pass.aux)
     if bound.placement.model_parallel:  # the whole graph runs on the device of the context
         inputs, heads = jax.device_put((inputs, heads), bound.placement.device)
     with x64_scope(bound.has_x64):
-        return program(*inputs, one_pass.key_data, heads)
-
-
-@made_once(maxsize=64)
-def _program(
-    lowered: Lowered, wrt: tuple[str, ...], train: bool, placement: Any, observe: Observe
-) -> Any:
-    """The compiled ``observe``, whose result is a dictionary.
-
-    `NodeWatch` is filled while a program is traced, and one from the disk cache is not: what it
-    shows must be a result.
-    """
-
-    def watched(shared: Any, local: Any, aux: Any, key_data: Any, heads: Any) -> Any:
-        key = placement.split_key(stream.as_key(key_data))
-
-        def run(watch: NodeWatch) -> Any:
-            values = {**shared, **local, **aux}
-            return lowered.run(values, key, train, watch, streams=stream.numbers_of(key_data))
-
-        return observe(lowered, wrt, run, heads)
-
-    run = placement.compile(Spec(watched, (*INPUTS, "local"), "local"))
-    return finished(run) if lowered.on_host else run
-
-
-def _forward(lowered: Lowered, wrt: tuple[str, ...], run: Any, heads: Any) -> Any:
-    """Traced: outputs by node, and inputs by `NodeInput`."""
-    watch = NodeWatch(lowered)
-    run(watch)
-    return watch.made, watch.arrays
-
-
-def _backward(lowered: Lowered, wrt: tuple[str, ...], run: Any, heads: Any) -> Any:
-    """Traced: gradients by `NodeInput`."""
-    taps = taps_for(lowered, wrt, run)
-
-    def forward(taps: Any) -> Any:
-        outputs, _, anchor, _ = run(NodeWatch(lowered, taps))
-        return outputs, anchor
-
-    (outputs, anchor), pullback = jax.vjp(forward, taps)
-    zero = jnp.zeros_like(anchor)
-    grads = gradients(lambda heads: pullback((heads, zero))[0], outputs, heads, {})
-    return take_taps(lowered, grads)
+        return getattr(programs, program)(*inputs, one_pass.key_data, *heads)
 
 
 def _named_values(

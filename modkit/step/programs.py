@@ -18,7 +18,7 @@ from modkit.interpreter.reverse import vjp
 from modkit.ops.elementwise.arithmetic import convert, is_whole
 from modkit.ops.integer_gradients import moving, through, twin_type, untwinned, with_derivative
 from modkit.ops.sparse_values import Csr, Rows, named_rows, plain, plus
-from modkit.step.node_taps import NodeWatch, taps_for
+from modkit.step.node_taps import NodeWatch, take_taps, taps_for
 from modkit.step.placement import Kind, Placement, Spec, finished, pinned_to
 from modkit.step.residuals import Pullbacks, Residuals
 from modkit.symbol.lower import Lowered, Results
@@ -214,11 +214,26 @@ class Programs:
                 watch = NodeWatch(self._lowered)
                 outputs, changed = self.run(values, key_data, watch)[:2]
                 return outputs, changed, None, (watch.made, watch.arrays)
-            taps = taps_for(self._lowered, self._wrt, lambda w: self.run(values, key_data, w))
-            outputs, pullback, (changed, *seen) = self.differentiate(values, key_data, taps)
+            outputs, pullback, (changed, *seen) = self._with_taps(values, key_data)
             return outputs, changed, pullback, tuple(seen)
 
         return self._compile(watched, INPUTS, ("local",) * 4)
+
+    @MadeOnceEach
+    def watched_gradients(self) -> Callable[..., Any]:
+        """``(shared, local, aux, key_data, heads) -> gradients by NodeInput``."""
+
+        def watched_gradients(
+            shared: Arrays, local: Arrays, aux: Arrays, key_data: Any, heads: Any
+        ) -> Any:
+            outputs, pullback, _ = self._with_taps({**shared, **local, **aux}, key_data)
+            return take_taps(self._lowered, gradients(pullback, outputs, heads, {}))
+
+        return self._compile(watched_gradients, (*INPUTS, "local"), "local")
+
+    def _with_taps(self, values: Arrays, key_data: Any) -> Any:
+        taps = taps_for(self._lowered, self._wrt, lambda watch: self.run(values, key_data, watch))
+        return self.differentiate(values, key_data, taps)
 
     @MadeOnceEach
     def backward(self) -> Callable[..., Any]:
