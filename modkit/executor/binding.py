@@ -156,17 +156,12 @@ def simple_bind(
         **(storage_of_gradients(symbol.graph, stypes) if stypes else {}),
         **dict.fromkeys(row_sparse_gradients(symbol, stypes), ROWS),
     }
-    args = {
-        n: pool.argument(n, a.shape, dtype_name(a.dtype), stypes.get(n, DENSE))
-        for n, a in avals.args.items()
-    }
+    args = {n: pool.argument(n, a, stypes.get(n, DENSE)) for n, a in avals.args.items()}
     grads = {
-        n: None
-        if requests[n] == "null"
-        else pool.gradient(n, a.shape, dtype_name(a.dtype), sparse_grads.get(n, DENSE))
+        n: None if requests[n] == "null" else pool.gradient(n, a, sparse_grads.get(n, DENSE))
         for n, a in avals.args.items()
     }
-    aux = {n: pool.auxiliary(n, a.shape, dtype_name(a.dtype)) for n, a in avals.aux.items()}
+    aux = {n: pool.auxiliary(n, a) for n, a in avals.aux.items()}
     return make_executor(symbol, ctx, args, grads, aux, requests, group2ctx)
 
 

@@ -127,21 +127,13 @@ class Executor:
         return self.outputs
 
     def _write_arguments(self, values: Mapping[str, Any]) -> None:
-        for name, value in values.items():
+        for name in values:
             if name not in self.arg_dict:
                 message = unknown("forward: unknown argument", name, self.arg_dict, "Arguments")
                 raise UnknownArgumentError(message)
-            if not isinstance(value, NDArray | np.ndarray | jax.Array):
-                raise ParameterError(
-                    f"forward: {name!r}: got {type(value).__name__}, expected an NDArray"
-                )
-            if tuple(value.shape) != self.arg_dict[name].shape:
-                raise ShapeError(
-                    f"forward: argument {name!r} has shape {self.arg_dict[name].shape}, got "
-                    f"{tuple(value.shape)}; use reshape() for another shape"
-                )
-        for name, value in values.items():
-            self.arg_dict[name]._set(value)
+        remedy = "; use reshape() for another shape"
+        for target, value in _fitting("forward", values, self.arg_dict, remedy):
+            target._set(value)
 
     def backward(
         self, out_grads: NDArray | Sequence[NDArray] | Mapping[str, NDArray] | None = None,
@@ -204,9 +196,19 @@ class Executor:
             ValueError: a name that is not bound, unless ``allow_extra_params``; another shape.
                 A wrong name or shape writes no value.
         """
-        args = _fitting(arg_params, self.arg_dict, "arguments", allow_extra_params)
-        aux = _fitting(aux_params or {}, self.aux_dict, "auxiliary states", allow_extra_params)
-        for target, value in args + aux:
+        found = []
+        for values, into, what in (
+            (arg_params, self.arg_dict, "arguments"),
+            (aux_params or {}, self.aux_dict, "auxiliary states"),
+        ):
+            extra = [name for name in values if name not in into]
+            if extra and not allow_extra_params:
+                raise ParameterError(
+                    f"copy_params_from: {extra[0]!r} is not among the {what}."
+                    f"{nearest(extra[0], into)} Pass allow_extra_params=True to skip such names"
+                )
+            found += _fitting("copy_params_from", values, into)
+        for target, value in found:
             target._set(value)
 
     def set_monitor_callback(
@@ -406,28 +408,21 @@ def make_executor(
 
 
 def _fitting(
-    values: Mapping[str, Any], into: Handles, what: str, allow_extra: bool
+    where: str, values: Mapping[str, Any], into: Handles, remedy: str = ""
 ) -> list[tuple[NDArray, Any]]:
-    """Each array with the value that it gets."""
-    found = []
-    for name, value in values.items():
-        if name in into:
-            if not isinstance(value, NDArray | np.ndarray | jax.Array):
-                raise ParameterError(
-                    f"copy_params_from: {name!r}: got {type(value).__name__}, expected an NDArray"
-                )
-            if tuple(value.shape) != into[name].shape:
-                raise ShapeError(
-                    f"copy_params_from: {name!r}: got shape {tuple(value.shape)}, "
-                    f"expected {into[name].shape}"
-                )
-            found.append((into[name], value))
-        elif not allow_extra:
+    """Each of some arrays that is given a value, with this value, which fits it."""
+    found = [(name, into[name], value) for name, value in values.items() if name in into]
+    for name, target, value in found:
+        if not isinstance(value, NDArray | np.ndarray | jax.Array):
             raise ParameterError(
-                f"copy_params_from: {name!r} is not among the {what}.{nearest(name, into)} "
-                "Pass allow_extra_params=True to skip such names"
+                f"{where}: {name!r}: got {type(value).__name__}, expected an NDArray"
             )
-    return found
+        if tuple(value.shape) != target.shape:
+            raise ShapeError(
+                f"{where}: {name!r}: expected shape {target.shape}, got "
+                f"{tuple(value.shape)}{remedy}"
+            )
+    return [(target, value) for _, target, value in found]
 
 
 def _resized(name: str, old: NDArray, shape: tuple[int, ...], grow: bool) -> NDArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, MutableMapping, Sequence
+from typing import Any
 
 from modkit.context import Context
 from modkit.errors import ParameterError, ShapeError
@@ -12,8 +13,6 @@ from modkit.ndarray.creation import zeros
 from modkit.ndarray.ndarray import NDArray
 from modkit.ops.dtypes import dtype_name
 from modkit.ops.stype import DENSE
-
-Shape = tuple[int, ...]
 
 
 class SharedArrays:
@@ -35,23 +34,24 @@ class SharedArrays:
         self._shared = None if buffer is None else shared
         self._buffer = buffer
 
-    def argument(self, name: str, shape: Shape, dtype: str, stype: str) -> NDArray:
+    def argument(self, name: str, aval: Any, stype: str) -> NDArray:
         """The array of an argument."""
         if name in self._names:
-            return self._from_executor("arg_dict", name, shape, dtype, stype)
-        return self._from_buffer(name, name, shape, dtype, stype)
+            return self._from_executor("arg_dict", name, aval, stype)
+        return self._from_buffer(name, name, aval, stype)
 
-    def gradient(self, name: str, shape: Shape, dtype: str, stype: str) -> NDArray:
+    def gradient(self, name: str, aval: Any, stype: str) -> NDArray:
         """The array of an argument's gradient."""
         if name in self._names:
-            return self._from_executor("grad_dict", name, shape, dtype, stype)
-        return self._from_buffer(f"grad of {name}", name, shape, dtype, stype)
+            return self._from_executor("grad_dict", name, aval, stype)
+        return self._from_buffer(f"grad of {name}", name, aval, stype)
 
-    def auxiliary(self, name: str, shape: Shape, dtype: str) -> NDArray:
+    def auxiliary(self, name: str, aval: Any) -> NDArray:
         """The array of an auxiliary state."""
-        return self._from_executor("aux_dict", name, shape, dtype, DENSE)
+        return self._from_executor("aux_dict", name, aval, DENSE)
 
-    def _from_executor(self, kind: str, name: str, shape: Shape, dtype: str, stype: str) -> NDArray:
+    def _from_executor(self, kind: str, name: str, aval: Any, stype: str) -> NDArray:
+        shape, dtype = aval.shape, dtype_name(aval.dtype)
         if self._shared is None:
             return zeros(shape, self._places[name], dtype, stype)
         arrays: Mapping[str, NDArray | None] = getattr(self._shared, kind)
@@ -70,7 +70,8 @@ class SharedArrays:
             )
         return found
 
-    def _from_buffer(self, key: str, name: str, shape: Shape, dtype: str, stype: str) -> NDArray:
+    def _from_buffer(self, key: str, name: str, aval: Any, stype: str) -> NDArray:
+        shape, dtype = aval.shape, dtype_name(aval.dtype)
         if self._buffer is None or stype != DENSE:
             return zeros(shape, self._places[name], dtype, stype)
         found = self._buffer.get(key)
