@@ -19,7 +19,7 @@ from modkit.ops.registry import get_op
 from modkit.symbol import control_flow as control_flow
 from modkit.symbol.attrs import stored_name
 from modkit.symbol.compose import single_entry
-from modkit.symbol.graph import VARIABLE, Entry, Graph, Node, entry_name
+from modkit.symbol.graph import VARIABLE, Entry, Graph, Node, entry_name, visible_entries
 from modkit.symbol.symbol import Symbol, invoke
 from modkit.symbol.variable import Variable
 
@@ -150,8 +150,25 @@ def _node(op_name: str, inputs: Sequence[Entry], bodies: Sequence[_CutOut], **pa
     return node
 
 
-def _symbols(node: Node, first: int, last: int) -> list[Symbol]:
-    return [Symbol([Entry(node, i)]) for i in range(first, last)]
+def _symbols(node: Node) -> list[Symbol]:
+    return [Symbol([entry]) for entry in visible_entries(node)]
+
+
+def _looped(node: Node, outputs: int, output_form: Any, state_form: Any) -> tuple[Any, Any]:
+    """The results of a loop's node: outputs, so many, and the last states."""
+    made = _symbols(node)
+    return regroup(made[:outputs], output_form), regroup(made[outputs:], state_form)
+
+
+def _used(what: str, variables: Sequence[Symbol], body: _CutOut, by: str) -> list[str]:
+    """Names of variables of a body; ParameterError for one that it does not use."""
+    names = [each.name or "" for each in variables]
+    for i, name in enumerate(names):
+        if name not in body.names:
+            raise ParameterError(
+                f"{what} {i} ({name!r}) is not used by {by}, expected that each is; leave it out"
+            )
+    return names
 
 
 def _union(bodies: Sequence[_CutOut]) -> dict[tuple[str, Any], Entry]:
@@ -208,14 +225,8 @@ def foreach(
         made = {s.name for s in outputs}
         again = [len(outputs) + i for i, s in enumerate(new) if s.name in made]
         cut = scope.cut([*outputs, *new], "foreach: body", again)
-    row_names, state_names = ([s.name or "" for s in each] for each in (now, old))
-    for what, each in (("data", row_names), ("init_states", state_names)):
-        for i, inner in enumerate(each):
-            if inner not in cut.names:
-                raise ParameterError(
-                    f"foreach: {what} {i} ({inner!r}) is not used by the body, expected that each "
-                    "is; leave it out"
-                )
+    row_names = _used("foreach: data", now, cut, "the body")
+    state_names = _used("foreach: init_states", old, cut, "the body")
     loop = {*row_names, *state_names}
     rest = [n for n in cut.names if n not in loop]
     node = _node(
@@ -228,9 +239,7 @@ def foreach(
         in_state_locs=_locations(state_names, cut.names),
         remain_locs=_locations(rest, cut.names),
     )
-    count = len(outputs)
-    last = _symbols(node, count, count + len(new))
-    return regroup(_symbols(node, 0, count), output_form), regroup(last, state_form)
+    return _looped(node, len(outputs), output_form, state_form)
 
 
 def while_loop(
@@ -282,13 +291,7 @@ def while_loop(
                 f"while_loop: func returned {len(new)} loop_vars, expected {len(states)}"
             )
         body = scope.cut([*outputs, *new], "while_loop: func")
-    own = [s.name or "" for s in old]
-    for i, inner in enumerate(own):
-        if inner not in body.names:
-            raise ParameterError(
-                f"while_loop: loop_vars {i} ({inner!r}) is not used by func, expected that each "
-                "is; leave it out"
-            )
+    own = _used("while_loop: loop_vars", old, body, "func")
     inputs = _union([test, body])
     node = _node(
         "_while_loop",
@@ -301,9 +304,7 @@ def while_loop(
         func_input_locs=_locations(body.keys, inputs),
         func_var_locs=_locations(own, body.names),
     )
-    count = len(outputs)
-    last = _symbols(node, count, count + len(new))
-    return regroup(_symbols(node, 0, count), output_form), regroup(last, form)
+    return _looped(node, len(outputs), output_form, form)
 
 
 def cond(
@@ -351,4 +352,4 @@ def cond(
         then_input_locs=_locations(then.keys, inputs),
         else_input_locs=_locations(other.keys, inputs),
     )
-    return regroup(_symbols(node, 0, counts[0]), forms[0])
+    return regroup(_symbols(node), forms[0])

@@ -30,11 +30,7 @@ def infer_shape(
     graph: Graph, args: Sequence[Any], kwargs: Mapping[str, Any], *, partial: bool
 ) -> Inferred:
     """See ``Symbol.infer_shape``."""
-    known = _by_name(graph, "infer_shape", _as_shape, args, kwargs)
-    try:
-        facts = infer_shapes(graph, known)
-    except ShapeError as error:
-        raise ShapeError(f"infer_shape: {error}. Given: {known or 'nothing'}") from error
+    facts = _inferred(graph, "infer_shape", _as_shape, infer_shapes, args, kwargs)
     mark = "-1" if is_np_shape() else "0"
     hint = f"a {mark} is a size that is not known; "
     return _decided("shape", graph, facts, shown_shape, complete, hint, partial)
@@ -44,12 +40,24 @@ def infer_type(
     graph: Graph, args: Sequence[Any], kwargs: Mapping[str, Any], *, partial: bool
 ) -> Inferred:
     """See ``Symbol.infer_type``."""
-    known = _by_name(graph, "infer_type", _as_dtype, args, kwargs)
-    try:
-        facts = infer_dtypes(graph, known)
-    except DTypeError as error:
-        raise DTypeError(f"infer_type: {error}. Given: {known or 'nothing'}") from error
+    facts = _inferred(graph, "infer_type", _as_dtype, infer_dtypes, args, kwargs)
     return _decided("type", graph, facts, lambda n: n and jnp.dtype(n).type, bool, "", partial)
+
+
+def _inferred(
+    graph: Graph,
+    where: str,
+    read: Callable[[str, Any], Any],
+    infer: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> Any:
+    """What follows from the given values, each of them read by ``read``."""
+    known = _by_name(graph, where, read, args, kwargs)
+    try:
+        return infer(graph, known)
+    except (ShapeError, DTypeError) as error:
+        raise type(error)(f"{where}: {error}. Given: {known or 'nothing'}") from error
 
 
 def _decided(

@@ -51,14 +51,14 @@ class Symbol(Fluent):
         ParameterError: it is the handle of a symbol that is gone.
     """
 
-    __slots__ = ("__weakref__", "_graph", "_heads")
+    __slots__ = ("__weakref__", "_graph", "heads")
     __array_priority__ = 1000.0
 
     def __init__(self, heads: Iterable[Entry] | ctypes.c_void_p):
         if isinstance(heads, ctypes.c_void_p):
-            self._heads: tuple[Entry, ...] = owner_of(heads, Symbol).heads
+            self.heads: tuple[Entry, ...] = owner_of(heads, Symbol).heads
         else:
-            self._heads = tuple(heads)
+            self.heads = tuple(heads)
         self._graph: Graph | None = None
 
     @property
@@ -67,15 +67,10 @@ class Symbol(Fluent):
         return handle_of(self)
 
     @property
-    def heads(self) -> tuple[Entry, ...]:
-        """The outputs, as entries of the graph."""
-        return self._heads
-
-    @property
     def graph(self) -> Graph:
         """The graph below the outputs."""
         if self._graph is None:
-            self._graph = Graph(self._heads)
+            self._graph = Graph(self.heads)
         return self._graph
 
     # ── What it is ──────────────────────────────────────────────────────────────────────────
@@ -83,12 +78,12 @@ class Symbol(Fluent):
     @property
     def name(self) -> str | None:
         """The node's name; ``None`` for a group of several nodes."""
-        first = self._heads[0].node
-        return first.name if all(h.node is first for h in self._heads) else None
+        first = self.heads[0].node
+        return first.name if all(h.node is first for h in self.heads) else None
 
     def __repr__(self) -> str:
         if self.name is None:
-            return f"<{type(self).__name__} group [{', '.join(h.node.name for h in self._heads)}]>"
+            return f"<{type(self).__name__} group [{', '.join(h.node.name for h in self.heads)}]>"
         return f"<{type(self).__name__} {self.name}>"
 
     @property
@@ -103,14 +98,14 @@ class Symbol(Fluent):
         return f"<p><code>{text}</code></p>{svg(nodes) or ''}"
 
     def __len__(self) -> int:
-        return len(self._heads)
+        return len(self.heads)
 
     def __iter__(self) -> Iterator[Symbol]:
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, index: int | str | slice) -> Symbol:
         if isinstance(index, slice):
-            picked = [self._heads[i] for i in _range_of(index, len(self))]
+            picked = [self.heads[i] for i in _range_of(index, len(self))]
             if not picked:
                 raise IndexError(f"{self._shown}: no outputs in {index}, it has {len(self)}")
             return Symbol(picked)
@@ -125,7 +120,7 @@ class Symbol(Fluent):
             raise ParameterError(f"{self._shown}: got index {index}, expected 0 to {len(self) - 1}")
         if index >= len(self):
             raise IndexError(f"{self._shown}: got index {index}, it has {len(self)} outputs")
-        return self if len(self) == 1 else Symbol([self._heads[index]])
+        return self if len(self) == 1 else Symbol([self.heads[index]])
 
     def _find_output(self, name: str) -> int:
         outputs = self.list_outputs()
@@ -152,7 +147,7 @@ class Symbol(Fluent):
 
     def list_outputs(self) -> list[str]:
         """Names of the outputs: ``["fc1_output"]``."""
-        return [entry_name(h) for h in self._heads]
+        return [entry_name(h) for h in self.heads]
 
     def get_internals(self) -> Symbol:
         """A group of every output of every node: ``net.get_internals()["fc1_output"]``."""
@@ -160,7 +155,7 @@ class Symbol(Fluent):
 
     def get_children(self) -> Symbol | None:
         """A group of the inputs of the nodes of the outputs; ``None`` where there are none."""
-        nodes = list({id(h.node): h.node for h in self._heads}.values())
+        nodes = list({id(h.node): h.node for h in self.heads}.values())
         inputs = [e for node in nodes for e in node.inputs]
         return Symbol(inputs) if inputs else None
 
@@ -177,7 +172,7 @@ class Symbol(Fluent):
         """
         if self.name is None:
             return None
-        return {**shown(self._heads[0].node.attrs), "name": self.name}.get(key)
+        return {**shown(self.heads[0].node.attrs), "name": self.name}.get(key)
 
     def list_attr(self, recursive: bool = False) -> dict[str, str]:
         """The attributes of the (first) node.
@@ -190,7 +185,7 @@ class Symbol(Fluent):
         """
         if recursive:
             raise DeprecationWarning("list_attr(recursive=True) is gone; use attr_dict()")
-        return shown(self._heads[0].node.attrs)
+        return shown(self.heads[0].node.attrs)
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
         """The attributes of all nodes that have some, by node name."""
@@ -212,7 +207,7 @@ class Symbol(Fluent):
             raise ParameterError(
                 f"{self._shown}: attributes can be set on one node, not on a group"
             )
-        node = self._heads[0].node
+        node = self.heads[0].node
         attrs = {stored_name(n, v): v for n, v in kwargs.items()}
         if node.known_op is not None:
             check_for_op(node.known_op, attrs)
@@ -246,7 +241,7 @@ class Symbol(Fluent):
             if not isinstance(value, Symbol):
                 raise ParameterError(f"compose: got {value!r}, expected a Symbol")
         if head.known_op and not head.inputs and head.op.input_names(head.params):
-            self._heads = tuple(visible_entries(with_inputs(head, name or "", args, kwargs)))
+            self.heads = tuple(visible_entries(with_inputs(head, name or "", args, kwargs)))
             self._graph = None
             return
         if args:
@@ -267,9 +262,9 @@ class Symbol(Fluent):
                     f"output of node {entry.node.name!r}, expected a Variable"
                 )
             replaced.update({id(n): entry for n in found})
-        self._heads, self._graph = tuple(rewrite(self.graph, replaced)), None
+        self.heads, self._graph = tuple(rewrite(self.graph, replaced)), None
         if name and not (head.is_variable and kwargs):  # else it may be a node of the caller's
-            self._heads[0].node.name = name
+            self.heads[0].node.name = name
 
     def _gen_atomic_symbol(self) -> Symbol:
         """The operator of the first output without inputs or a name, which a call gives it.
