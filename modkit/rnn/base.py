@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -56,6 +57,9 @@ def popped(cell: BaseRNNCell, args: dict[str, NDArray], name: str) -> NDArray:
         message = unknown(f"{type(cell).__name__}: no parameter", name, args)
         raise NameNotFoundError(f"{message}; check the cell's prefix")
     return args.pop(name)
+
+
+_KINDS = ("weight", "bias")
 
 
 class BaseRNNCell(ChecksArguments):
@@ -168,45 +172,24 @@ class BaseRNNCell(ChecksArguments):
         Returns:
             A new dictionary: ``lstm_i2h_weight`` becomes ``lstm_i2h_i_weight`` etc.
         """
-        args, parts = dict(args), {}
-        gates = self._gate_names
-        for joint, names in self._joint_names(gates):
-            whole = popped(self, args, joint)
-            rows = whole.shape[0] // len(gates)
-            for i, name in enumerate(names):
-                parts[name] = whole[i * rows : (i + 1) * rows].copy()
-        return args | {name: parts[name] for name in self._names_by_gate(gates)}
+        args, gates = dict(args), self._gate_names
+        for source in ("i2h", "h2h") if gates else ():
+            joint = {k: popped(self, args, f"{self._prefix}{source}_{k}") for k in _KINDS}
+            for i, gate in enumerate(gates):  # a gate's weight beside its bias, as in files
+                for kind, whole in joint.items():
+                    rows = whole.shape[0] // len(gates)
+                    part = whole[i * rows : (i + 1) * rows].copy()
+                    args[f"{self._prefix}{source}{gate}_{kind}"] = part
+        return args
 
     def pack_weights(self, args: Mapping[str, NDArray]) -> Weights:
         """The inverse of `unpack_weights`."""
-        args = dict(args)
-        for joint, parts in self._joint_names(self._gate_names):
-            args[joint] = concatenate([popped(self, args, part) for part in parts])
+        args, gates = dict(args), self._gate_names
+        for source, kind in itertools.product(("i2h", "h2h"), _KINDS) if gates else ():
+            names = [f"{self._prefix}{source}{gate}_{kind}" for gate in gates]
+            whole = concatenate([popped(self, args, name) for name in names])
+            args[f"{self._prefix}{source}_{kind}"] = whole
         return args
-
-    def _joint_names(self, gates: Sequence[str]) -> list[tuple[str, list[str]]]:
-        """Each joint parameter: its name, and the names of the gates' parameters."""
-        if not gates:
-            return []
-        return [
-            (
-                f"{self._prefix}{source}_{kind}",
-                [f"{self._prefix}{source}{gate}_{kind}" for gate in gates],
-            )
-            for source in ("i2h", "h2h")
-            for kind in ("weight", "bias")
-        ]
-
-    def _names_by_gate(self, gates: Sequence[str]) -> list[str]:
-        """The names of the gates' parameters, a gate's weight beside its bias, as in files."""
-        kinds = [names for _, names in self._joint_names(gates)]
-        pairs = zip(kinds[::2], kinds[1::2], strict=True)
-        return [
-            name
-            for weights, biases in pairs
-            for gate in zip(weights, biases, strict=True)
-            for name in gate
-        ]
 
     def unroll(
         self,
