@@ -17,7 +17,7 @@ from modkit.context import Context, current_context
 from modkit.errors import NameNotFoundError, ParameterError, ShapeError, unknown
 from modkit.ndarray import NDArray
 from modkit.ndarray.ndarray import from_jax
-from modkit.ndarray.storage import placed_on, x64_for
+from modkit.ndarray.storage import placed_on, x64_scope
 from modkit.ops.dtypes import DTYPE_CODES, WIDE
 from modkit.predictor.plan import Plan, Shape, blank_shapes, make_plan
 from modkit.predictor.ranking import Ranked, rank
@@ -87,7 +87,7 @@ class Predictor:
         self._lowered: Lowered = lower(self._plan.net)
         types = self._plan.types
         self._needs_x64 = self._lowered.needs_x64 or any(t.name in WIDE for t in types.values())
-        with self._scope():
+        with x64_scope(self._needs_x64):
             self._params = {
                 n: self._placed(_array(n, arrays[n]), types[n]) for n in self._plan.params
             }
@@ -169,7 +169,7 @@ class Predictor:
         """
         parts: list[list[np.ndarray]] = []
         ahead: deque[tuple[list[jax.Array], int | None]] = deque()
-        with self._scope():
+        with x64_scope(self._needs_x64):
             for run in self._runs(x):
                 ahead.append(run)
                 # The device computes the next piece while one is copied to the host.
@@ -185,7 +185,7 @@ class Predictor:
         NumPy arrays are copied: one may be filled with the next samples at once.
         """
         batches = self._plan.batches
-        with self._scope():
+        with x64_scope(self._needs_x64):
             parts = [batches.real(*run) for run in self._runs(x, copied=True)]
             outputs = batches.joined(parts, jnp.concatenate)
         return [from_jax(y, self.ctx) for y in outputs]
@@ -216,9 +216,6 @@ class Predictor:
             self.forward({n: np.zeros(batches.resized(n, size)) for n in self.input_names})
 
     # ── Running ─────────────────────────────────────────────────────────────────────────────
-
-    def _scope(self) -> Any:
-        return x64_for("int64" if self._needs_x64 else "")
 
     def _runs(
         self, x: Inputs, copied: bool = False

@@ -6,10 +6,12 @@ that of another process. A program that returns one would be traced again in eve
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -41,16 +43,13 @@ class Key(NamedTuple):
     digest: str
 
 
+@functools.partial(jax.tree_util.register_dataclass, data_fields=["arrays"], meta_fields=["key"])
+@dataclass(frozen=True)
 class Residuals:
     """The arrays of a pullback in its structure's order; ``key`` is the same in every process."""
 
-    def __init__(self, arrays: Sequence[Any], key: Key):
-        self.arrays, self.key = arrays, key
-
-
-jax.tree_util.register_pytree_node(
-    Residuals, lambda r: (r.arrays, r.key), lambda key, arrays: Residuals(arrays, key)
-)
+    arrays: Sequence[Any]
+    key: Key
 
 
 class Pullbacks:
