@@ -56,41 +56,38 @@ class BaseConvRNNCell(BaseRNNCell):
         conv_layout: str = "NCHW",
     ):
         super().__init__(prefix=f"{self._kind}_" if prefix is None else prefix, params=params)
-        self._h2h_kernel, self._h2h_dilate = tuple(h2h_kernel), tuple(h2h_dilate)
-        if not all(size % 2 for size in self._h2h_kernel):
+        kernel, dilate = tuple(h2h_kernel), tuple(h2h_dilate)
+        if not all(size % 2 for size in kernel):
             raise ParameterError(
-                f"{type(self).__name__}: got h2h_kernel {self._h2h_kernel}, expected odd sizes, "
-                "which keep the size of the state"
+                f"{type(self).__name__}: got h2h_kernel {kernel}, expected odd sizes, which keep "
+                "the size of the state"
             )
-        self._h2h_pad = tuple(
-            d * (k - 1) // 2 for k, d in zip(self._h2h_kernel, self._h2h_dilate, strict=True)
-        )
-        self._i2h_kernel, self._i2h_stride = tuple(i2h_kernel), tuple(i2h_stride)
-        self._i2h_pad, self._i2h_dilate = tuple(i2h_pad), tuple(i2h_dilate)
-        self._num_hidden, self._input_shape = num_hidden, tuple(input_shape)
-        self._conv_layout, self._activation = conv_layout, activation
+        self._h2h: dict[str, Any] = {
+            "kernel": kernel, "stride": (1,) * len(kernel), "dilate": dilate,
+            "pad": tuple(d * (k - 1) // 2 for k, d in zip(kernel, dilate, strict=True)),
+            "layout": conv_layout,
+        }  # fmt: skip
+        self._i2h: dict[str, Any] = {
+            "kernel": tuple(i2h_kernel), "stride": tuple(i2h_stride), "dilate": tuple(i2h_dilate),
+            "pad": tuple(i2h_pad), "layout": conv_layout,
+        }  # fmt: skip
+        self._num_hidden, self._activation = num_hidden, activation
         self._gate_axis = conv_layout.find("C")
-        self._state_shape = self._infer_state_shape()
+        data = symbol.Variable("data")
+        _, outputs, _ = compose(
+            "Convolution", data, num_filter=num_hidden, **self._i2h
+        ).infer_shape(data=tuple(input_shape))
+        shape = (0, *(outputs or [()])[0][1:])
+        self._state = {"shape": shape, "__layout__": conv_layout}
         self._iW = self.params.get("i2h_weight", init=i2h_weight_initializer)
         self._hW = self.params.get("h2h_weight", init=h2h_weight_initializer)
         self._iB = self.params.get("i2h_bias", init=i2h_bias_initializer)
         self._hB = self.params.get("h2h_bias", init=h2h_bias_initializer)
 
-    def _infer_state_shape(self) -> tuple[int, ...]:
-        conv = compose("Convolution", symbol.Variable("data"), **self._i2h(self._num_hidden))
-        _, outputs, _ = conv.infer_shape(data=self._input_shape)
-        return (0, *(outputs or [()])[0][1:])
-
-    def _i2h(self, filters: int) -> dict[str, Any]:
-        return {
-            "num_filter": filters, "kernel": self._i2h_kernel, "stride": self._i2h_stride,
-            "pad": self._i2h_pad, "dilate": self._i2h_dilate, "layout": self._conv_layout,
-        }  # fmt: skip
-
     @property
     def state_info(self) -> list[dict[str, Any]]:
         """One state, (N, num_hidden, H', W') for NCHW."""
-        return [{"shape": self._state_shape, "__layout__": self._conv_layout}]
+        return [dict(self._state)]
 
     def _conv_forward(
         self, inputs: Symbol, states: Sequence[Symbol], name: str
@@ -98,13 +95,12 @@ class BaseConvRNNCell(BaseRNNCell):
         """The pre-activations of all gates from the input, and from the state."""
         filters = self._num_hidden * self._num_gates
         from_input = compose(
-            "Convolution", data=inputs, weight=self._iW, bias=self._iB, name=f"{name}i2h",
-            **self._i2h(filters),
+            "Convolution", data=inputs, weight=self._iW, bias=self._iB, num_filter=filters,
+            name=f"{name}i2h", **self._i2h,
         )  # fmt: skip
         from_state = compose(
-            "Convolution", data=states[0], weight=self._hW, bias=self._hB, name=f"{name}h2h",
-            num_filter=filters, kernel=self._h2h_kernel, stride=(1,) * len(self._h2h_kernel),
-            pad=self._h2h_pad, dilate=self._h2h_dilate, layout=self._conv_layout,
+            "Convolution", data=states[0], weight=self._hW, bias=self._hB, num_filter=filters,
+            name=f"{name}h2h", **self._h2h,
         )  # fmt: skip
         return from_input, from_state
 

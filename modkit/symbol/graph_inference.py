@@ -75,9 +75,7 @@ def infer_shapes(
         declares = "__shape__" in node.attrs
         return declared_shape(node) if declares and not complete(given) else given
 
-    return Solution(
-        graph, _fixpoint(graph, start, shape_inference.refine, complete, ShapeError, heads)
-    )
+    return _fixpoint(graph, start, shape_inference.refine, complete, ShapeError, heads)
 
 
 def infer_dtypes(
@@ -97,7 +95,7 @@ def infer_dtypes(
     def start(node: Node) -> str | None:
         return known.get(node.name) or declared_dtype(node) if node.is_variable else None
 
-    return Solution(graph, _fixpoint(graph, start, dtype_inference.refine, bool, DTypeError, heads))
+    return _fixpoint(graph, start, dtype_inference.refine, bool, DTypeError, heads)
 
 
 def given_shape(sizes: Iterable[int]) -> Sizes:
@@ -151,8 +149,8 @@ def _fixpoint(
     refine: Callable[..., Any],
     done: Callable[[Any], bool],
     error: type[ModkitError],
-    heads: Sequence[Any] = (),
-) -> list[list[Any]]:
+    heads: Sequence[Any],
+) -> Solution[Any]:
     """Refine every node, down the graph and up again, until nothing changes."""
     table: list[list[Any]] = [
         [start(n) if not n.inputs else None]
@@ -190,7 +188,7 @@ def _fixpoint(
             if not all(map(done, (*ins, *new_outs))):
                 left.append(i)
         open_ = left[::-1]
-    return table
+    return Solution(graph, table)
 
 
 def _blame(

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.ops import loops
+from modkit.symbol.graph import post_order
 from modkit.symbol.layout import Row, Stack, Value
 
 LEAST = 8
@@ -213,7 +214,12 @@ def _loops(nodes: Nodes, segments: Segments) -> list[Loop]:
     """
     place = _places(segments)
     reads = [{place[a] for a, _ in nodes.reads[i] if a in place} for i in segments[1]]
-    reached = [_reached(at, reads) for at in range(len(reads))]
+
+    def below(at: int) -> list[int]:
+        return [other for _, other in reads[at]]
+
+    # The places that a place depends on; itself only if it is in a cycle.
+    reached = [{*post_order(below(at), below)} for at in range(len(reads))]
     cycles = [frozenset(o for o in found if at in reached[o]) for at, found in enumerate(reached)]
     sources = [
         {(k, o) for member in cycle | {at} for k, o in reads[member] if o not in cycle}
@@ -234,17 +240,6 @@ def _loops(nodes: Nodes, segments: Segments) -> list[Loop]:
         _built(nodes, [tuple(segment[at] for at in groups[key]) for segment in segments])
         for key in sorted(groups, key=lambda key: key[0])
     ]
-
-
-def _reached(start: int, reads: Sequence[Collection[tuple[int, int]]]) -> set[int]:
-    """The places that a place depends on; itself only if it is in a cycle."""
-    found: set[int] = set()
-    left = [start]
-    while left:
-        new = {other for _, other in reads[left.pop()]} - found
-        found |= new
-        left += new
-    return found
 
 
 def _built(nodes: Nodes, segments: Segments) -> Loop:
