@@ -405,7 +405,7 @@ class BaseModule:
         if not self.params_initialized or given or overrides(self, BaseModule, "init_params"):
             self.init_params(**initial)
         # Only if given: a user's own init_optimizer has MXNet's parameters.
-        sharded = {"shard_optimizer_states": True} if shard_optimizer_states else {}
+        sharded: Any = {"shard_optimizer_states": True} if shard_optimizer_states else {}
         self._fed = (*source.provide_data, *(source.provide_label or ()))
         updating: dict[str, Any] = {
             "kvstore": kvstore, "optimizer": optimizer, "optimizer_params": optimizer_params

@@ -86,8 +86,7 @@ def _own(array: Any) -> Any:
 
 def shapes_for(batch: DataBatch, data: Sequence[Any], bound: Shapes) -> Shapes | None:
     """The input shapes that a batch needs; ``None`` if they are bound already."""
-    fits = all(tuple(a.shape) == tuple(d.shape) for a, d in zip(data, bound.data, strict=False))
-    if fits and not _label_differs(batch, bound.label):
+    if _fit(data, bound.data) and _fit(batch.label or (), bound.label or ()):
         return None
     new_data = descriptions(batch.provide_data) if batch.provide_data else _like(data, bound.data)
     if batch.provide_label:
@@ -105,10 +104,8 @@ def _like(arrays: Sequence[Any], descs: Sequence[DataDesc]) -> list[DataDesc]:
     ]
 
 
-def _label_differs(batch: DataBatch, bound: Sequence[DataDesc] | None) -> bool:
-    if not batch.label or not bound:
-        return False
-    return any(tuple(a.shape) != tuple(d.shape) for a, d in zip(batch.label, bound, strict=False))
+def _fit(arrays: Sequence[Any], descs: Sequence[DataDesc]) -> bool:
+    return all(tuple(a.shape) == tuple(d.shape) for a, d in zip(arrays, descs, strict=False))
 
 
 def _resized_labels(

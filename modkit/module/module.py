@@ -321,7 +321,8 @@ class Module(BaseModule):
         self, data: InputShapes, labels: InputShapes | None, rebind: bool, shared: Any, req: GradReq
     ) -> None:
         if rebind:
-            self._keep_params()
+            if self.binded and self.params_initialized:
+                self._given = self.get_params()  # for the new arrays
             self._reset_bind()
         check_loaded(self._given or (), self._symbol)
         self._check_bind(None)
@@ -347,11 +348,6 @@ class Module(BaseModule):
         self._given = None  # from here on the arrays have them
         if shared is None and self.optimizer_initialized:
             self._follow_store()
-
-    def _keep_params(self) -> None:
-        """Save the parameters' values for the arrays of the next bind."""
-        if self.binded and self.params_initialized:
-            self._given = self.get_params()
 
     def _describe(self, data_shapes: Any, label_shapes: Any) -> None:
         """Check and store the descriptions of the inputs."""
