@@ -17,14 +17,14 @@ from modkit.context import cpu
 from modkit.errors import ParameterError, ShapeError, nearest
 from modkit.ndarray import NDArray, array
 from modkit.operator.custom_op import CustomOp, CustomOpProp, dense_if_unknown
-from modkit.ops.custom import Arrays, CallbackError, blamed
+from modkit.ops.custom import Arrays, Bridge, CallbackError, blamed
 from modkit.ops.dtypes import CODE_OF_DTYPE, dtype_name
 from modkit.ops.parameters import Shape
 from modkit.ops.shape_inference import merge_all
 from modkit.ops.stype import CSR, DENSE, ROWS, UNDEFINED
 
 
-class PropBridge:
+class PropBridge(Bridge):
     """Adapts a `CustomOpProp` to the operator ``Custom``: NumPy arrays to NDArrays and back."""
 
     def __init__(
@@ -64,23 +64,19 @@ class PropBridge:
             )
 
     def infer_shape(self, shapes: Sequence[Sequence[int]]) -> tuple[list[Shape], ...]:
-        """See `modkit.ops.custom.Bridge`."""
         found = self._prop.infer_shape([list(s) for s in shapes])
         parts = self._three(found, "infer_shape")
         return tuple([tuple(int(n) for n in shape) for shape in part] for part in parts)
 
     def infer_type(self, dtypes: Sequence[Any]) -> tuple[list[str | None], ...]:
-        """See `modkit.ops.custom.Bridge`."""
         types = [None if t is None else np.dtype(t).type for t in dtypes]
         parts = self._three(self._prop.infer_type(types), "infer_type")
         return tuple([None if t is None else dtype_name(t) for t in part] for part in parts)
 
     def own(self, node: str, stypes: Sequence[str]) -> PropBridge:
-        """See `modkit.ops.custom.Bridge`."""
         return PropBridge(self._name, self._kind, self._params, node, stypes)
 
     def renew(self) -> None:
-        """See `modkit.ops.custom.Bridge`."""
         if self._operators:
             self._prop, self._operators = _constructed(self._name, self._kind, self._params), {}
 
@@ -102,7 +98,7 @@ class PropBridge:
         return self._operators[key]
 
     def require_fit(self, shapes: Sequence[Shape]) -> None:
-        """See `modkit.ops.custom.Bridge`; ShapeError if the operator infers another shape."""
+        """See `Bridge`; ShapeError if the operator infers another shape."""
         arguments, _, states = self.infer_shape(shapes[: len(self.arguments)])
         merge_all(
             shapes, [*arguments, *states], [f"Custom: {n}" for n in (*self.arguments, *self.aux)]
@@ -111,7 +107,7 @@ class PropBridge:
     # ── Storage types ───────────────────────────────────────────────────────────────────────
 
     def storage(self, stypes: Sequence[str]) -> list[list[str]]:
-        """See `modkit.ops.custom.Bridge`.
+        """See `Bridge`.
 
         Raises:
             ParameterError: an array is of another storage type than the operator infers.
@@ -174,7 +170,6 @@ class PropBridge:
     def forward(
         self, replica: int, train: bool, data: Arrays, aux: Arrays
     ) -> tuple[Arrays, Arrays]:
-        """See `modkit.ops.custom.Bridge`."""
         shapes = self.infer_shape([x.shape for x in data])[1]
         dtypes = self.infer_type([x.dtype for x in data])[1]
         zeros = [np.zeros(s, t) for s, t in zip(shapes, dtypes, strict=True)]
@@ -200,7 +195,6 @@ class PropBridge:
         outputs: Arrays,
         aux: Arrays,
     ) -> tuple[Arrays, Arrays]:
-        """See `modkit.ops.custom.Bridge`."""
         in_data, out_data, states = map(_handles, (data, outputs, aux), self._storage)
         zeros = [np.zeros(x.shape, x.dtype) for x in data]
         out_grad, grads = map(_handles, (heads, zeros), self._gradient_storage)

@@ -110,14 +110,11 @@ def _check_shapes(net: Symbol, inputs: Shapes, params: Shapes) -> None:
         found = infer_shapes(net.graph, dict(inputs))
     except ShapeError as error:
         raise ShapeError(f"Predictor: {error}. Inputs: {_spelled(inputs)}") from error
-    expected = {
-        n.name: s for n, s in zip(net.graph.inputs, found.of(net.graph.inputs), strict=True)
-    }
-    for name, got in params.items():
-        wanted = expected[name]
+    for node, wanted in zip(net.graph.inputs, found.of(net.graph.inputs), strict=True):
+        got = params.get(node.name, wanted)
         if complete(wanted) and wanted != got:
             raise ShapeError(
-                f"Predictor: parameter {name!r}: got shape {got}, but for the inputs "
+                f"Predictor: parameter {node.name!r}: got shape {got}, but for the inputs "
                 f"{_spelled(inputs)} it should be {wanted}"
             )
 

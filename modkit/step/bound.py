@@ -404,21 +404,17 @@ class Pass:
                 if self.watched:
                     self.seen_gradients = take_taps(self.bound.lowered, grads)
                 self._finish([], self.bound.lowered.take_states(grads), grads)
-        elif self.watched:
-            watched: Any = programs  # of one device's graph: `Bound.watch`
-            outputs, changed, pullback, self.watched_values = self._run_one(
-                "forward", watched.watched, *inputs
-            )
-            if pullback is not None:
-                self.kept, self.kept_from = (pullback, outputs), self._arguments()
-            self._finish(outputs, changed)
-        elif self.wants_gradients:
+        elif self.wants_gradients and not self.watched:
             self._finish(
                 *self._run_one("forward_backward", programs.both, *inputs, self.heads, self.old)
             )
-        elif self.train and self.bound.arrays.wrt:
-            outputs, changed, pullback = self._run_one("forward", programs.forward_kept, *inputs)
-            self.kept, self.kept_from = (pullback, outputs), self._arguments()
+        elif self.watched or (self.train and self.bound.arrays.wrt):
+            of_one: Any = programs  # watched graphs are of one device: `Bound.watch`
+            program = of_one.watched if self.watched else programs.forward_kept
+            outputs, changed, pullback, *seen = self._run_one("forward", program, *inputs)
+            self.watched_values = seen[0] if seen else None
+            if pullback is not None:
+                self.kept, self.kept_from = (pullback, outputs), self._arguments()
             self._finish(outputs, changed)
         else:
             program = programs.predicting(inputs)

@@ -93,17 +93,17 @@ class BoundArrays:
             work: the pass.
             on_host: leave data and states on the host where they lie there.
         """
-        own, store, shared, aux = self.own, self.store, {}, {}
-        local = {n: c.host_snapshot(work) if on_host else c.snapshot(work)
-                 for n, c in self.local.items()}  # fmt: skip
-        if store is not None:
-            shared, aux = store.read(work, self.shared, self.aux)
-        if own.shared:
-            shared = {n: c.snapshot(work) for n, c in own.shared.items()}
-        if own.aux:
-            aux = {n: c.host_snapshot(work) if on_host else c.snapshot(work)
-                   for n, c in own.aux.items()}  # fmt: skip
-        return shared, local, aux
+
+        def read(cells: Cells) -> Arrays:
+            return {n: c.host_snapshot(work) if on_host else c.snapshot(work)
+                    for n, c in cells.items()}  # fmt: skip
+
+        local, shared, aux = read(self.local), {}, {}
+        if self.store is not None:
+            shared, aux = self.store.read(work, self.shared, self.aux)
+        if self.own.shared:
+            shared = {n: c.snapshot(work) for n, c in self.own.shared.items()}
+        return shared, local, read(self.own.aux) if self.own.aux else aux
 
     def await_states(self, work: Work, names: Collection[str]) -> None:
         """Have auxiliary states wait for ``work``; ``names`` are those of own cells."""

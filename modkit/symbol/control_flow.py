@@ -19,7 +19,7 @@ from modkit.ops.entry import Op, numbered
 from modkit.ops.parameters import Attrs, Size
 from modkit.ops.partial_shapes import Rule, Sizes, common, merge
 from modkit.ops.registry import op
-from modkit.symbol.graph import Graph
+from modkit.symbol.graph import Graph, Node
 from modkit.symbol.graph_inference import Solution, infer_dtypes, infer_shapes
 
 Locations = tuple[int, ...]
@@ -64,9 +64,7 @@ class Body(NamedTuple):
     def run(self, changed: Places, kept: Places, key: Any) -> tuple[list[jax.Array], Places]:
         """The outputs, and the new states of ``kept``; ``changed`` replaces inputs of the node."""
         table = {**self.arrays, **changed, **kept}
-        ties = dict(
-            zip((n.name for n in self.lowered.graph.inputs), self.wires.inputs, strict=True)
-        )
+        ties = {node.name: tie for node, tie in _tied(self.lowered.graph, self.wires)}
         values = {name: table[tie.place] for name, tie in ties.items()}
         outputs, new = self.lowered.run(values, key, self.train)[:2]
         places = {ties[name].place: value for name, value in new.items()}
@@ -136,10 +134,7 @@ class ControlFlow(Op):
     ) -> Iterator[tuple[Graph, Solution[Sizes]]]:
         """Each body, with the shapes of its nodes for those of the node's inputs."""
         for body, wires in self.wired(attrs):
-            graph = _graph(body)
-            shapes = [_inside(tie, ins) for tie in wires.inputs]
-            known = {n.name: s for n, s in zip(graph.inputs, shapes, strict=True) if s is not None}
-            yield graph, infer_shapes(graph, known)
+            yield (graph := _graph(body)), infer_shapes(graph, _known(graph, wires, ins))
 
     def element_types(self, ins: Sequence[str | None], attrs: Attrs) -> Any:
         """The rule of element types, through the bodies."""
@@ -149,10 +144,9 @@ class ControlFlow(Op):
             before = list(table)
             for body, wires in wired:
                 graph = _graph(body)
-                ties = zip(graph.inputs, wires.inputs, strict=True)
-                known = {n.name: table[t.place] for n, t in ties}
+                known = {n.name: t for n, tie in _tied(graph, wires) if (t := table[tie.place])}
                 heads = [table[ts[0].place] if ts else None for ts in wires.heads]
-                found = infer_dtypes(graph, {n: t for n, t in known.items() if t}, heads)
+                found = infer_dtypes(graph, known, heads)
                 for tie, dtype in _solved(wires, found.of(graph.inputs), found.heads):
                     old, name = table[tie.place], names[tie.place]
                     table[tie.place] = dtype_inference.merge(old, dtype, name)
@@ -168,14 +162,8 @@ class ControlFlow(Op):
 
     def _written(self, attrs: Attrs) -> list[int]:
         """Inputs of the node that feed auxiliary states of a body, by number."""
-        found = {}
-        for body, wires in self.wired(attrs):
-            graph = _graph(body)
-            if graph.auxiliary:
-                names = {n.name for n in graph.auxiliary}
-                ties = zip(graph.inputs, wires.inputs, strict=True)
-                found |= {t.place: None for n, t in ties if n.name in names}
-        return sorted(found)
+        graphs = [(_graph(body), wires) for body, wires in self.wired(attrs)]
+        return sorted({t.place for g, w in graphs for n, t in _tied(g, w) if n in g.auxiliary})
 
     @property
     def may_have_aux(self) -> bool:
@@ -186,7 +174,7 @@ class ControlFlow(Op):
         """Names of the variables of the bodies that the inputs feed."""
         names = [f"arg{i}" for i in range(self._count_inputs(attrs))]
         for body, wires in self.wired(attrs):
-            for variable, tie in zip(_graph(body).inputs, wires.inputs, strict=True):
+            for variable, tie in _tied(_graph(body), wires):
                 names[tie.place] = variable.name
         return names
 
@@ -244,6 +232,16 @@ def _graph(body: Any) -> Graph:
     return body if isinstance(body, Graph) else body.graph
 
 
+def _tied(graph: Graph, wires: Wires) -> Iterator[tuple[Node, Tie]]:
+    """Each variable of a body with its tie."""
+    return zip(graph.inputs, wires.inputs, strict=True)
+
+
+def _known(graph: Graph, wires: Wires, table: Sequence[Sizes]) -> dict[str, Sizes]:
+    """The shapes of the variables of a body that are known, by name."""
+    return {n.name: s for n, t in _tied(graph, wires) if (s := _inside(t, table)) is not None}
+
+
 def _inside(tie: Tie, table: Sequence[Sizes]) -> Sizes:
     """The shape that a body has of what is tied to it."""
     shape = table[tie.place]
@@ -254,9 +252,8 @@ def _through(
     graph: Graph, wires: Wires, table: list[Sizes], names: Sequence[str], length: tuple[int, ...]
 ) -> None:
     """Refine the shapes of what is tied to one body."""
-    known = {n.name: _inside(t, table) for n, t in zip(graph.inputs, wires.inputs, strict=True)}
     heads = [common("state", [_inside(t, table) for t in ties]) for ties in wires.heads]
-    found = infer_shapes(graph, {n: s for n, s in known.items() if s is not None}, heads)
+    found = infer_shapes(graph, _known(graph, wires, table), heads)
     for tie, shape in _solved(wires, found.of(graph.inputs), found.heads):
         old = table[tie.place]
         if tie.row and old is not None and len(old) == 1:  # its rows have the shape (1,)
