@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from modkit.errors import FileFormatError, ParameterError
+from modkit.errors import FileFormatError, wrong_type, wrong_value
 from modkit.files import FileWindow
 from modkit.symbol.json import loads
 from modkit.symbol.symbol import Symbol
@@ -21,7 +21,7 @@ def load_json(json_str: str) -> Symbol:
         FileFormatError: it is not a graph.
     """
     if not isinstance(json_str, str):
-        raise ParameterError(f"load_json: got {type(json_str).__name__}, expected a string")
+        raise wrong_type("load_json", json_str, "a string")
     return Symbol(loads(json_str))
 
 
@@ -37,7 +37,7 @@ def load(fname: str | os.PathLike[str]) -> Symbol:
         FileFormatError: it is not a graph; names the file.
     """
     if not isinstance(fname, str | os.PathLike):
-        raise ParameterError(f"load: got {fname!r}, expected a path")
+        raise wrong_value("load", fname, "a path")
     with FileWindow(fname) as window:
         try:
             text = bytes(window).decode()
