@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from modkit.errors import NotReadyError, NotSupportedError
-from modkit.name import NameManager
 from modkit.ndarray import NDArray
 from modkit.ndarray.tape import Host, Leaf, Use, entry_of, order_of
 from modkit.ops.registry import get_op
@@ -18,7 +17,8 @@ def get_symbol(x: NDArray) -> Symbol:
     """The calls that an array was computed by while recording, as a Symbol.
 
     Variables and constants become variables of the graph, in the order of their use. Each has one
-    name, ``var`` or ``null`` and a number, in all graphs: those of two arrays can be composed.
+    name, ``var`` or ``null`` and a number, in all graphs, and each call ``node_`` and its number:
+    graphs of two arrays can be composed.
 
     Raises:
         NotReadyError: the array is not on the tape, or its tape was freed.
@@ -45,16 +45,17 @@ def get_symbol(x: NDArray) -> Symbol:
         if not node.symbol or any(isinstance(use.source, Host) for use in node.uses):
             raise _no_operator(node)
         inputs = [made(use) for use in node.uses]
-        for name, attrs in node.symbol:
-            nodes[id(node)] = _node(name, attrs, inputs)
+        for left, (operator, attrs) in zip(range(len(node.symbol))[::-1], node.symbol, strict=True):
+            name = f"node_{node.serial}" + (f"_{left}" if left else "")
+            nodes[id(node)] = _node(operator, name, attrs, inputs)
             inputs = [Entry(nodes[id(node)])]
     return Symbol([made(head)])
 
 
-def _node(name: str, attrs: Any, inputs: list[Entry]) -> Node:
-    op = get_op(name)
+def _node(operator: str, name: str, attrs: Any, inputs: list[Entry]) -> Node:
+    op = get_op(operator)
     given = {n: spell(v) for n, v in attrs.items() if n not in op.defaults or v != op.defaults[n]}
-    return Node(op.name, NameManager.current.get(None, op.hint), given, inputs)
+    return Node(op.name, name, given, inputs)
 
 
 def _no_operator(node: Any) -> NotSupportedError:

@@ -62,7 +62,7 @@ class _Modes(threading.local):
 modes = _Modes()
 
 
-_leaves = itertools.count()
+_leaves, _serial = itertools.count(), itertools.count()
 
 
 class Leaf:
@@ -102,10 +102,12 @@ class TapeNode:
         ctx: the context of its outputs.
         symbol: operators that compute the same one after the other, by name and attributes, for
             ``get_symbol``; empty where there are none.
+        serial: grows with the time of the call, so that decreasing order is a reverse
+            topological order; `get_symbol` names nodes by it.
         live: ``False`` once the tape was freed.
     """
 
-    __slots__ = ("__weakref__", "call", "ctx", "live", "symbol", "uses")
+    __slots__ = ("__weakref__", "call", "ctx", "live", "serial", "symbol", "uses")
 
     def __init__(
         self,
@@ -115,13 +117,11 @@ class TapeNode:
         symbol: Sequence[tuple[str, Mapping[str, Any]]] = (),
     ):
         self.call, self.uses, self.ctx, self.symbol = call, tuple(uses), ctx, symbol
-        self.live = True
+        self.serial, self.live = next(_serial), True
 
 
 TapeEntry = tuple[Leaf | TapeNode, int]
 """An array's place on the tape: its leaf, or the call that computed it and which output it is."""
-
-_serial = itertools.count()
 
 
 class Host(TapeNode):
@@ -129,11 +129,9 @@ class Host(TapeNode):
 
     Attributes:
         pull: the cotangents of its inputs (``None`` for none) from those of its outputs.
-        serial: grows with the time of the call, so that decreasing order is a reverse
-            topological order.
     """
 
-    __slots__ = ("name", "pull", "serial", "values")
+    __slots__ = ("name", "pull", "values")
 
     def __init__(
         self,
@@ -145,7 +143,6 @@ class Host(TapeNode):
     ):
         super().__init__(_NO_CALL, uses, ctx)
         self.name, self.values, self.pull = name, tuple(values), pull
-        self.serial = next(_serial)
 
 
 _NO_CALL = Call(fn=lambda *_: ((), {}), key_data=None, numbers=[], needs_x64=False)

@@ -41,7 +41,6 @@ class Op(Schema):
     """One operator: its arguments, its function, and all that a signature cannot say.
 
     Attributes:
-        hint: the stem of automatic names.
         precision: the element types it reads in mixed precision; see `Precision`.
         params: ``params(data_shape, **attrs) -> {input name: shape}``, shapes of learnable
             inputs and labels from the first input's shape.
@@ -78,7 +77,6 @@ class Op(Schema):
     """
 
     fn: Callable[..., Any]
-    hint: str
     precision: Precision
     params: Callable[..., Mapping[str, Shape]] | None = None
     aux: Sequence[str] = ()

@@ -30,7 +30,6 @@ def op(
     precision: Precision,
     aliases: Sequence[str] = (),
     like: Callable[..., Any] | None = None,
-    hint: str | None = None,
     loss: bool | Callable[[Attrs], bool] = False,
     kind: type[Op] = Op,
     **fields: Any,
@@ -47,7 +46,6 @@ def op(
         like: another operator's function, or a dataclass. The function takes its parameters as
             ``**given``, which stand ahead of the function's own; its inputs, too, if the function
             names none.
-        hint: the stem of automatic names; default the lower-case name without underscores ahead.
         loss: whether, or for which parsed attributes, its ``gradient`` is ``"loss"``.
         kind: the class of the entry.
         fields: see `Op`.
@@ -79,7 +77,6 @@ def op(
         entry = kind(
             name=name,
             fn=made,
-            hint=hint or name.lower().lstrip("_"),
             precision=precision,
             **schema,
             **fields,

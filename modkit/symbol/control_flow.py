@@ -463,7 +463,7 @@ _FIELDS: dict[str, Any] = {
 }
 
 
-@op("_foreach", precision=_PRECISION, kind=Foreach, hint="_foreach", **_FIELDS)
+@op("_foreach", precision=_PRECISION, kind=Foreach, **_FIELDS)
 def _foreach(
     *,
     num_args: int,
@@ -476,7 +476,7 @@ def _foreach(
     """A body over the rows of arrays, from the first to the last, by ``lax.scan``."""
 
 
-@op("_while_loop", precision=_PRECISION, kind=WhileLoop, hint="_while_loop", **_FIELDS)
+@op("_while_loop", precision=_PRECISION, kind=WhileLoop, **_FIELDS)
 def _while_loop(
     *,
     num_args: int,
@@ -490,7 +490,7 @@ def _while_loop(
     """A body as long as a condition holds, at most ``max_iterations`` times."""
 
 
-@op("_cond", precision=_PRECISION, kind=Cond, hint="_cond", sized_by_values=True, **_FIELDS)
+@op("_cond", precision=_PRECISION, kind=Cond, sized_by_values=True, **_FIELDS)
 def _cond(
     *,
     num_args: int,

@@ -133,7 +133,7 @@ def test_inert_parameters_are_read_and_not_passed() -> None:
     fields = read_signature(function)
     assert fields["types"] == {"kernel": Shape, "workspace": Size, "key": str}
     assert (fields["inert"], fields["takes_key"]) == (("workspace", "key"), False)
-    entry = Op(name="mine", fn=function, hint="mine", precision="float32", **fields)
+    entry = Op(name="mine", fn=function, precision="float32", **fields)
     attrs = entry.parse({"kernel": "(2,)", "workspace": "7"})
     entry.call([np.ones(2)], attrs)
     assert found == {"kernel": (2,), "workspace": 512, "key": ""}

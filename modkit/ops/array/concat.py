@@ -111,7 +111,6 @@ def concat(*args: jax.Array, dim: int = 1) -> jax.Array:
     precision="float32",
     variadic="num_args",
     partial=_concat_partial,
-    hint="_rnn_param_concat",
 )
 def rnn_param_concat(*args: jax.Array, dim: int = 1) -> jax.Array:
     """``Concat`` under the name that the packing of recurrent weights has.

@@ -33,7 +33,6 @@ def _type_of_sums(dtype: str | None, attrs: Attrs) -> str | None:
     aliases=("cumsum",),
     partial=_cumsum_partial,
     dtypes=lambda ins, attrs: (list(ins), [_type_of_sums(ins[0], attrs)]),
-    hint="cumsum",
 )
 def cumsum(
     a: jax.Array,

@@ -124,7 +124,6 @@ def _check_parts(name: str, data: jax.Array, indices: jax.Array, shape: Shape) -
     precision="float32",
     dtypes=first_decides,
     partial=_shape_decides,
-    hint="_backward_gather_nd",
 )
 def backward_gather_nd(data: jax.Array, indices: jax.Array, *, shape: Shape) -> jax.Array:
     """An array of zeros to which elements are added at coordinates: the gradient of ``gather_nd``.
@@ -148,7 +147,6 @@ def backward_gather_nd(data: jax.Array, indices: jax.Array, *, shape: Shape) -> 
     dtypes=first_decides,
     partial=_both_decided,
     gradient="refused",
-    hint="_scatter_set_nd",
 )
 def scatter_set_nd(
     lhs: jax.Array, rhs: jax.Array, indices: jax.Array, *, shape: Shape

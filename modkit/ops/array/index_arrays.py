@@ -41,7 +41,6 @@ def _ravelled(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule
     precision="float32",
     aliases=("ravel_multi_index",),
     partial=_ravelled,
-    hint="ravel_multi_index",
 )
 def ravel_multi_index(data: jax.Array, *, shape: Shape = ()) -> jax.Array:
     """Flat indices from coordinates.
@@ -81,7 +80,6 @@ def _unravelled(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Ru
     precision="float32",
     aliases=("unravel_index",),
     partial=_unravelled,
-    hint="unravel_index",
 )
 def unravel_index(data: jax.Array, *, shape: Shape = ()) -> jax.Array:
     """Coordinates from flat indices.
@@ -186,7 +184,6 @@ def _counted(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
     dtypes=lambda ins, attrs: ([ins[0]] * len(ins), ["int64", ins[0]]),
     partial=_counted,
     gradient="refused",
-    hint="_histogram",
 )
 def histogram(
     data: jax.Array,

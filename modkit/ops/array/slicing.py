@@ -234,7 +234,6 @@ def _part_params(lhs: Shape, **attrs: Any) -> dict[str, Shape]:
     precision="float32",
     aliases=("_crop_assign",),
     params=_part_params,
-    hint="_slice_assign",
     gradient="refused",
 )
 def slice_assign(
@@ -261,7 +260,6 @@ def slice_assign(
     "_slice_assign_scalar",
     precision="float32",
     aliases=("_crop_assign_scalar",),
-    hint="_slice_assign_scalar",
     gradient="refused",
 )
 def slice_assign_scalar(

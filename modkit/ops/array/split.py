@@ -178,7 +178,6 @@ def _between(starts: Shape, size: int, squeeze_axis: bool) -> list[int]:
     precision="through",
     outputs=_split_names,
     partial=_split_v2_partial,
-    hint="_split_v2",
 )
 def split_v2(
     data: jax.Array, *, indices: Shape, axis: int = 1, squeeze_axis: bool = False, sections: int = 0

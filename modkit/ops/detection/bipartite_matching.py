@@ -59,7 +59,6 @@ def _match(scores: jax.Array, limit: int) -> tuple[jax.Array, jax.Array]:
     precision="float32",
     costly=True,
     outputs=("output0", "output1"),
-    hint="bipartite_matching",
 )
 def bipartite_matching(
     data: jax.Array, *, is_ascend: bool = False, threshold: float, topk: int = -1

@@ -14,7 +14,7 @@ from modkit.ops.floating import require_floating
 from modkit.ops.registry import op
 
 
-@op("_contrib_box_encode", precision="float32", outputs=("output0", "output1"), hint="box_encode")
+@op("_contrib_box_encode", precision="float32", outputs=("output0", "output1"))
 def box_encode(
     samples: jax.Array,
     matches: jax.Array,
@@ -81,7 +81,7 @@ def box_encode(
     return jax.lax.stop_gradient(found), masks.astype(anchors.dtype)
 
 
-@op("_contrib_box_decode", precision="float32", hint="box_decode")
+@op("_contrib_box_decode", precision="float32")
 def box_decode(
     data: jax.Array,
     anchors: jax.Array,

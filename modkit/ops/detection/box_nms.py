@@ -27,7 +27,7 @@ def centers(boxes: jax.Array) -> jax.Array:
     return jnp.concatenate([(low + high) / 2, high - low], -1)
 
 
-@op("_contrib_box_iou", precision="float32", costly=True, hint="box_iou")
+@op("_contrib_box_iou", precision="float32", costly=True)
 def box_iou(lhs: jax.Array, rhs: jax.Array, *, format: _Format = "corner") -> jax.Array:
     """Intersection over union of every box of ``lhs`` with every box of ``rhs``. No gradient.
 
@@ -62,7 +62,6 @@ def box_iou(lhs: jax.Array, rhs: jax.Array, *, format: _Format = "corner") -> ja
     costly=True,
     aliases=("_contrib_box_non_maximum_suppression",),
     outputs=("output0",),
-    hint="box_nms",
 )
 def box_nms(
     data: jax.Array,

@@ -166,7 +166,6 @@ def _convolve(
     like=_Settings,
     params=_params,
     when={"bias": lambda attrs: not attrs["no_bias"]},
-    hint="deformableconvolution",
 )
 def deformable_convolution(
     data: jax.Array,
@@ -210,7 +209,6 @@ def deformable_convolution(
     like=_Settings,
     params=_modulated_params,
     when={"bias": lambda attrs: not attrs["no_bias"]},
-    hint="modulateddeformableconvolution",
 )
 def modulated_deformable_convolution(
     data: jax.Array,

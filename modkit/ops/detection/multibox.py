@@ -30,7 +30,7 @@ def _check_variances(operator: str, variances: _Numbers) -> None:
         raise ParameterError(f"{operator}: variances: got {variances}, expected four numbers")
 
 
-@op("_contrib_MultiBoxPrior", precision="float32", costly=True, hint="multiboxprior")
+@op("_contrib_MultiBoxPrior", precision="float32", costly=True)
 def multi_box_prior(
     data: jax.Array,
     *,
@@ -164,7 +164,6 @@ def _hardest(
     precision="float32",
     costly=True,
     outputs=("loc_target", "loc_mask", "cls_target"),
-    hint="multiboxtarget",
 )
 def multi_box_target(
     anchor: jax.Array,
@@ -274,7 +273,7 @@ def _decoded(location: jax.Array, boxes: jax.Array, variances: _Numbers, clip: b
     return jnp.clip(found, 0, 1) if clip else found
 
 
-@op("_contrib_MultiBoxDetection", precision="float32", costly=True, hint="multiboxdetection")
+@op("_contrib_MultiBoxDetection", precision="float32", costly=True)
 def multi_box_detection(
     cls_prob: jax.Array,
     loc_pred: jax.Array,

@@ -149,7 +149,7 @@ _schema = functools.partial(
 )
 
 
-@_schema("_contrib_MultiProposal", hint="multiproposal")
+@_schema("_contrib_MultiProposal")
 def multi_proposal(
     cls_prob: jax.Array, bbox_pred: jax.Array, im_info: jax.Array, **given: Any
 ) -> tuple[jax.Array, jax.Array]:
@@ -185,7 +185,7 @@ def multi_proposal(
     return _propose("_contrib_MultiProposal", cls_prob, bbox_pred, im_info, _Settings(**given))
 
 
-@_schema("_contrib_Proposal", hint="proposal")
+@_schema("_contrib_Proposal")
 def proposal(
     cls_prob: jax.Array, bbox_pred: jax.Array, im_info: jax.Array, **given: Any
 ) -> tuple[jax.Array, jax.Array]:

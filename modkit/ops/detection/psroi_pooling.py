@@ -57,7 +57,6 @@ def _edges(start: jax.Array, side: jax.Array, bins: int, size: int) -> tuple[jax
     precision="float32",
     costly=True,
     fits=fits_regions,
-    hint="psroipooling",
 )
 def psroi_pooling(
     data: jax.Array,
@@ -173,7 +172,6 @@ def _axis_taps(at: jax.Array, size: int) -> tuple[list[tuple[jax.Array, jax.Arra
     when={"trans": lambda attrs: not attrs["no_trans"]},
     outputs=("output", "top_count"),
     visible=1,
-    hint="deformablepsroipooling",
 )
 def deformable_psroi_pooling(
     data: jax.Array,

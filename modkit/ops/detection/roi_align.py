@@ -47,7 +47,7 @@ def _mean(region: dict[str, jax.Array], taps: list[BinTaps]) -> list[BinTaps]:
     return [BinTaps(row, column, weight / count) for row, column, weight in taps]
 
 
-@op("_contrib_ROIAlign", precision="float32", costly=True, fits=fits_regions, hint="roialign")
+@op("_contrib_ROIAlign", precision="float32", costly=True, fits=fits_regions)
 def roi_align(
     data: jax.Array,
     rois: jax.Array,
@@ -119,7 +119,6 @@ def roi_align(
     costly=True,
     fits=fits_regions,
     gradient="refused",
-    hint="rroialign",
 )
 def rotated_roi_align(
     data: jax.Array,

@@ -121,7 +121,7 @@ def gelqf(A: jax.Array) -> tuple[jax.Array, jax.Array]:
     return transposed(q), transposed(r)
 
 
-@op("_linalg_syevd", precision="float32", costly=True, outputs=("output0", "output1"), hint="syevd")
+@op("_linalg_syevd", precision="float32", costly=True, outputs=("output0", "output1"))
 def syevd(A: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Eigenvectors, as rows of U, and eigenvalues, rising: ``A = Uᵀ diag(values) U``.
 

@@ -22,7 +22,7 @@ def averages(size: int, count: int) -> np.ndarray:
     return weights
 
 
-@op("_contrib_AdaptiveAvgPooling2D", precision="float32", costly=True, hint="adaptiveavgpooling2d")
+@op("_contrib_AdaptiveAvgPooling2D", precision="float32", costly=True)
 def adaptive_avg_pooling(data: jax.Array, *, output_size: Shape = ()) -> jax.Array:
     """Mean pooling to a given size.
 

@@ -244,7 +244,7 @@ def batch_norm(
     return (result, mean, _inverse_deviation(var, eps) if of_batch else lax.rsqrt(var + eps)), new
 
 
-@_schema("_contrib_BatchNormWithReLU", hint="batchnormwithrelu", like=batch_norm)
+@_schema("_contrib_BatchNormWithReLU", like=batch_norm)
 def batch_norm_with_relu(**given: Any) -> Any:
     """`BatchNorm`, and ``max(y, 0)`` of its result.
 
@@ -278,7 +278,7 @@ def batch_norm_v1(
     return (result, mean, var), new
 
 
-@_schema("_contrib_SyncBatchNorm", like=_Settings, costly=True, hint="syncbatchnorm")
+@_schema("_contrib_SyncBatchNorm", like=_Settings, costly=True)
 def sync_batch_norm(
     data: jax.Array,
     gamma: jax.Array,

@@ -64,7 +64,6 @@ def _interpolation(size: int, count: int, *, align_corners: bool) -> np.ndarray:
     precision="float32",
     costly=True,
     dtypes=first_decides,
-    hint="bilinearresize2d",
     when={"like": lambda attrs: attrs["mode"] == "like"},
 )
 def bilinear_resize(

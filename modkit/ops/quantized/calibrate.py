@@ -93,7 +93,6 @@ def _check_counts(arrays: Sequence[Any], _attrs: Attrs) -> None:
     dtypes=lambda ins, _attrs: (list(ins), ["float32", "float32"]),
     partial=results((1,), (1,)),
     gradient="refused",
-    hint="calibrate_entropy",
     check_values=_check_counts,
 )
 def calibrate_entropy(

@@ -65,7 +65,6 @@ def _floats_to_levels(ins: Sequence[str | None], attrs: Attrs) -> Inferred:
     partial=_BESIDE_RANGE,
     outputs=_THREE,
     dtypes=_floats_to_levels,
-    hint="quantize",
 )
 def quantize(
     data: jax.Array,
@@ -99,7 +98,6 @@ def quantize(
     partial=_BESIDE_RANGE,
     outputs=_THREE,
     dtypes=_floats_to_levels,
-    hint="quantize_v2",
 )
 def quantize_v2(
     data: jax.Array,
@@ -136,7 +134,6 @@ def quantize_v2(
     precision="float32",
     partial=_BESIDE_RANGE,
     dtypes=lambda ins, attrs: ([ins[0], "float32", "float32"], ["float32"]),
-    hint="dequantize",
 )
 def dequantize(
     data: jax.Array,
@@ -170,7 +167,6 @@ def dequantize(
     partial=_BESIDE_RANGE,
     outputs=_THREE,
     dtypes=lambda ins, attrs: with_ranges(ins, ["int32"], _type_from(attrs)),
-    hint="requantize",
 )
 def requantize(
     data: jax.Array,

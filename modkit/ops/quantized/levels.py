@@ -37,7 +37,7 @@ QUANTIZED = "output", "min_output", "max_output"
 def quantized(name: str, **fields: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """`op` of the name ``_contrib_<name>``, with a range among its outputs."""
     fields = {"outputs": QUANTIZED, **fields}
-    return op(f"_contrib_{name}", precision="float32", hint=name, **fields)
+    return op(f"_contrib_{name}", precision="float32", **fields)
 
 
 def with_ranges(ins: Sequence[Any], given: list[str | None], made: str | None) -> Inferred:
