@@ -6,19 +6,19 @@ import contextlib
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from modkit.errors import DTypeError, ShapeError
+from modkit.errors import DTypeError
 from modkit.interpreter.reverse import CustomVjp
 from modkit.ops.elementwise.arithmetic import is_whole
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.nn.layout import with_channels_last
 from modkit.ops.parameters import Attrs, Inert, Shape
+from modkit.ops.partial_shapes import check_axis
 from modkit.ops.registry import op
 
 REPLICAS, WORKERS = "replica", "workers"
@@ -29,9 +29,7 @@ _INPUTS = ("data", "gamma", "beta", *_AUX)
 
 
 def _params(data: Shape, *, axis: int = 1, **_: Any) -> Mapping[str, Shape]:
-    if not -len(data) <= axis < len(data):
-        raise ShapeError(f"BatchNorm: axis: got {axis}, expected one of data of shape {data}")
-    return dict.fromkeys(_INPUTS[1:], (data[axis],))
+    return dict.fromkeys(_INPUTS[1:], (data[check_axis("BatchNorm", axis, len(data))],))
 
 
 def _dtypes(ins: Sequence[str | None], _attrs: Attrs) -> Any:
@@ -144,27 +142,27 @@ def mapped_over() -> tuple[str, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Settings:
-    """Parameters of all of them."""
-
-    train: bool
-    eps: float = 1e-3
-    momentum: float = 0.9
-    fix_gamma: bool = True
-    use_global_stats: bool = False
-    output_mean_var: bool = False
-
-
 def _normalise(
-    tensors: Sequence[jax.Array],
     axis: int,
-    settings: _Settings,
-    standardise: Callable[..., Any] = _standardise,
-) -> tuple[jax.Array, jax.Array, jax.Array, dict[str, jax.Array]]:
-    """The result, mean and variance by channel, and the new moving statistics."""
-    data, gamma, beta, moving_mean, moving_var = tensors
-    eps, momentum, fix_gamma = settings.eps, settings.momentum, settings.fix_gamma
+    standardise: Callable[..., Any],
+    /,
+    data: jax.Array,
+    gamma: jax.Array,
+    beta: jax.Array,
+    moving_mean: jax.Array,
+    moving_var: jax.Array,
+    *,
+    train: bool,
+    eps: float = 1e-3,
+    momentum: float = 0.9,
+    fix_gamma: bool = True,
+    use_global_stats: bool = False,
+    output_mean_var: Inert[bool] = False,
+) -> tuple[tuple[jax.Array, jax.Array, jax.Array], dict[str, jax.Array]]:
+    """The result, mean and variance by channel; and the new moving statistics.
+
+    All of them have its inputs and parameters.
+    """
     require_floating(data, "BatchNorm")
     axis = axis % data.ndim
     wide = data.astype(accumulator(data))
@@ -172,7 +170,7 @@ def _normalise(
     scale, shift = jnp.ones_like(gamma) if fix_gamma else gamma, beta
     scale, shift = (x.reshape(kept).astype(wide.dtype) for x in (scale, shift))
     new: dict[str, jax.Array] = {}
-    if settings.train and not settings.use_global_stats:
+    if train and not use_global_stats:
         others = tuple(i for i in range(data.ndim) if i != axis)
         result, mean, var = standardise(others, eps, wide, scale, shift)
         for name, old, now in zip(_AUX, (moving_mean, moving_var), (mean, var), strict=True):
@@ -185,20 +183,15 @@ def _normalise(
     if fix_gamma:
         new["gamma"] = jnp.ones_like(gamma)
     mean, var = (lax.stop_gradient(s.reshape(gamma.shape)) for s in (mean, var))
-    return result.astype(data.dtype), mean, var, new
+    return (result.astype(data.dtype), mean, var), new
 
 
 def _channels_last(_attrs: Attrs) -> Callable[..., Any]:
     return lambda *, axis, **rest: batch_norm(axis=with_channels_last(axis), **rest)
 
 
-@_schema("BatchNorm", like=_Settings, channels_last=_channels_last)
+@_schema("BatchNorm", like=_normalise, channels_last=_channels_last)
 def batch_norm(
-    data: jax.Array,
-    gamma: jax.Array,
-    beta: jax.Array,
-    moving_mean: jax.Array,
-    moving_var: jax.Array,
     *,
     axis: int = 1,
     cudnn_off: Inert[bool] = False,
@@ -237,10 +230,8 @@ def batch_norm(
     context a fixed gamma is set to 1 before each update. On several it keeps its value, apart from
     weight decay. MXNet writes 1 in each forward pass of each context; the KVStore's copy decays.
     """
-    tensors, settings = (data, gamma, beta, moving_mean, moving_var), _Settings(**given)
-    result, mean, var, new = _normalise(tensors, axis, settings)
-    of_batch = settings.train and not settings.use_global_stats
-    eps = settings.eps
+    (result, mean, var), new = _normalise(axis, _standardise, **given)
+    of_batch, eps = given["train"] and not given["use_global_stats"], given["eps"]
     return (result, mean, _inverse_deviation(var, eps) if of_batch else lax.rsqrt(var + eps)), new
 
 
@@ -257,15 +248,8 @@ def batch_norm_with_relu(**given: Any) -> Any:
     return (jax.nn.relu(result), *statistics), new
 
 
-@_schema("BatchNorm_v1", like=_Settings)
-def batch_norm_v1(
-    data: jax.Array,
-    gamma: jax.Array,
-    beta: jax.Array,
-    moving_mean: jax.Array,
-    moving_var: jax.Array,
-    **given: Any,
-) -> Any:
+@_schema("BatchNorm_v1", like=_normalise)
+def batch_norm_v1(**given: Any) -> Any:
     """`BatchNorm` as early models have it: channels at axis 1, variance as third output.
 
     Shapes:
@@ -273,23 +257,11 @@ def batch_norm_v1(
         gamma, beta, moving_mean, moving_var: (C,).
         returns: as data; with ``output_mean_var`` (C,) twice more.
     """
-    tensors, settings = (data, gamma, beta, moving_mean, moving_var), _Settings(**given)
-    result, mean, var, new = _normalise(tensors, 1, settings)
-    return (result, mean, var), new
+    return _normalise(1, _standardise, **given)
 
 
-@_schema("_contrib_SyncBatchNorm", like=_Settings, costly=True)
-def sync_batch_norm(
-    data: jax.Array,
-    gamma: jax.Array,
-    beta: jax.Array,
-    moving_mean: jax.Array,
-    moving_var: jax.Array,
-    *,
-    ndev: int = 1,
-    key: Inert[str] = "",
-    **given: Any,
-) -> Any:
+@_schema("_contrib_SyncBatchNorm", like=_normalise, costly=True)
+def sync_batch_norm(*, ndev: int = 1, key: Inert[str] = "", **given: Any) -> Any:
     """`BatchNorm` with the statistics of the batches of all replicas of all workers together.
 
     The third output is the variance.
@@ -312,10 +284,4 @@ def sync_batch_norm(
     returns memory that it never wrote.
     """
     shared = ndev > 1 and mapped_over()
-    result, mean, var, new = _normalise(
-        (data, gamma, beta, moving_mean, moving_var),
-        1,
-        _Settings(**given),
-        _standardise_replicas if shared else _standardise,
-    )
-    return (result, mean, var), new
+    return _normalise(1, _standardise_replicas if shared else _standardise, **given)

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from modkit.errors import ParameterError
 from modkit.ops.floating import require_floating
 from modkit.ops.parameters import Axes, Fraction, Inert
+from modkit.ops.partial_shapes import check_axis
 from modkit.ops.registry import op
 
 _RARE = 2.0**-8
@@ -77,11 +77,8 @@ def dropout(
         ParameterError: an axis is not one of ``data``.
     """
     require_floating(data, "Dropout")
-    axes = axes or ()
-    if any(not -data.ndim <= a < data.ndim for a in axes):
-        raise ParameterError(f"Dropout: axes: got {axes} for data of shape {data.shape}")
+    shared = {check_axis("Dropout", a, data.ndim, what="axes") for a in axes or ()}
     if p == 0 or not (train or mode == "always"):
         return data
-    shared = {a % data.ndim for a in axes}
     shape = tuple(1 if axis in shared else size for axis, size in enumerate(data.shape))
     return dropped(data, p, key, shape)

@@ -14,6 +14,7 @@ from modkit.errors import ParameterError, ShapeError
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.nn.batch_norm import moments
 from modkit.ops.parameters import Attrs, Shape
+from modkit.ops.partial_shapes import check_axis
 from modkit.ops.registry import op
 
 
@@ -27,9 +28,7 @@ def _check_rank(data: Shape, least: int, operator: str) -> None:
 
 
 def _layer_params(data: Shape, *, axis: int, **_: Any) -> Mapping[str, Shape]:
-    if not -len(data) <= axis < len(data):
-        raise ShapeError(f"LayerNorm: axis: got {axis}, expected one of data of shape {data}")
-    return dict.fromkeys(("gamma", "beta"), (data[axis],))
+    return dict.fromkeys(("gamma", "beta"), (data[check_axis("LayerNorm", axis, len(data))],))
 
 
 @op(

@@ -10,10 +10,11 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from modkit.errors import NotSupportedError, ParameterError, ShapeError
+from modkit.errors import NotSupportedError, ShapeError
 from modkit.interpreter.reverse import CustomJvp, CustomVjp
 from modkit.ops.dtype_inference import label_like_data
 from modkit.ops.floating import accumulator, require_floating
+from modkit.ops.partial_shapes import check_axis
 from modkit.ops.registry import op
 
 _FloatType = Literal["float16", "float32", "float64"]
@@ -53,8 +54,7 @@ def _normalized(
     """``function`` of ``data / temperature``, wide enough to be summed; a number has one axis."""
     require_floating(data, name)
     logits = jnp.atleast_1d(data.astype(accumulator(data)))
-    if not -logits.ndim <= axis < logits.ndim:
-        raise ParameterError(f"{name}: axis: got {axis} for data of shape {data.shape}")
+    check_axis(name, axis, logits.ndim)
     logits = logits if temperature is None else logits / temperature
     return function(logits, axis).reshape(data.shape).astype(dtype or data.dtype)
 
