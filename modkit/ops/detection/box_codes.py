@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.errors import ShapeError
-from modkit.ops.detection.box_nms import centers
+from modkit.ops.detection.box_shifts import centers, moved, shifts_of
 from modkit.ops.floating import require_floating
 from modkit.ops.registry import op
 
@@ -62,19 +62,12 @@ def box_encode(
             "expected (B, N), (B, N), (B, N, 4), (B, M, 4), (4,) and (4,)"
         )
     index = jnp.clip(matches, 0, refs.shape[1] - 1).astype(jnp.int32)
-    # Columns one by one: on CPUs an axis of four or two is slower.
     have = [anchors[..., i] for i in range(4)]
     index += jnp.arange(len(refs), dtype=jnp.int32)[:, None] * refs.shape[1]
     want = [jnp.take(refs[..., i].ravel(), index, mode="clip") for i in range(4)]
-    shifts, growths = [], []
-    for low, high in ((0, 2), (1, 3)):
-        side, wanted = have[high] - have[low], want[high] - want[low]
-        middles = (want[low] + want[high]) / 2 - (have[low] + have[high]) / 2
-        shifts.append(middles / side)
-        growths.append(jnp.log(wanted / side))
     chosen = samples > 0.5
     targets = [
-        jnp.where(chosen, (x - means[i]) / stds[i], 0) for i, x in enumerate(shifts + growths)
+        jnp.where(chosen, (x - means[i]) / stds[i], 0) for i, x in enumerate(shifts_of(have, want))
     ]
     found = jnp.stack(targets, -1).astype(anchors.dtype)
     masks = jnp.broadcast_to(chosen[..., None], anchors.shape)
@@ -121,8 +114,5 @@ def box_decode(
             "(B, N, 4) and (1, N, 4)"
         )
     base = centers(anchors) if format == "corner" else anchors
-    moved = data * np.array([std0, std1, std2, std3], data.dtype)
-    growth = jnp.minimum(moved[..., 2:], clip) if clip > 0 else moved[..., 2:]
-    middle = base[..., :2] + moved[..., :2] * base[..., 2:]
-    half = jnp.exp(growth) * base[..., 2:] / 2
-    return jax.lax.stop_gradient(jnp.concatenate([middle - half, middle + half], -1))
+    shifts = data * np.array([std0, std1, std2, std3], data.dtype)
+    return jax.lax.stop_gradient(moved(base, shifts, clip if clip > 0 else None))

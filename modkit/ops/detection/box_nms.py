@@ -9,22 +9,11 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.ops.detection.box_shifts import centers, corners
 from modkit.ops.detection.greedy_nms import best, iou, nms
 from modkit.ops.registry import op
 
 _Format = Literal["center", "corner"]
-
-
-def _corners(boxes: jax.Array) -> jax.Array:
-    """(x, y, width, height) with the centre at (x, y), as (left, top, right, bottom)."""
-    middle, half = boxes[..., :2], boxes[..., 2:] / 2
-    return jnp.concatenate([middle - half, middle + half], -1)
-
-
-def centers(boxes: jax.Array) -> jax.Array:
-    """The reverse of `_corners`."""
-    low, high = boxes[..., :2], boxes[..., 2:]
-    return jnp.concatenate([(low + high) / 2, high - low], -1)
 
 
 @op("_contrib_box_iou", precision="float32", costly=True)
@@ -50,7 +39,7 @@ def box_iou(lhs: jax.Array, rhs: jax.Array, *, format: _Format = "corner") -> ja
                 "axes or more"
             )
     if format == "center":
-        lhs, rhs = _corners(lhs), _corners(rhs)
+        lhs, rhs = corners(lhs), corners(rhs)
     left, right = lhs.reshape(-1, 1, 4), rhs.reshape(1, -1, 4)
     shape = (*lhs.shape[:-1], *rhs.shape[:-1])
     return jax.lax.stop_gradient(iou(left, right).reshape(shape))
@@ -135,11 +124,11 @@ def box_nms(
             alive &= rows[:, id_index] != background_id
         order = best(jnp.where(alive, scores, -jnp.inf), first)
         rows, alive = rows[order], alive[order] & (topk != 0)
-        corners = _corners(rows[:, span]) if in_format == "center" else rows[:, span]
+        boxes = corners(rows[:, span]) if in_format == "center" else rows[:, span]
         ids = None if force_suppress or id_index < 0 else jnp.trunc(rows[:, id_index])
-        kept = nms(corners, alive, lambda overlaps: overlaps > overlap_thresh, ids)
+        kept = nms(boxes, alive, lambda overlaps: overlaps > overlap_thresh, ids)
         if in_format != out_format:
-            coordinates = corners if out_format == "corner" else centers(rows[:, span])
+            coordinates = boxes if out_format == "corner" else centers(rows[:, span])
             rows = rows.at[:, span].set(coordinates)
         front = jnp.argsort(~kept, stable=True)
         made = jnp.where(kept[front][:, None], rows[front], -1)

@@ -15,6 +15,7 @@ from jax import lax
 from modkit.errors import ParameterError, ShapeError
 from modkit.interpreter.tracing import platform_dependent
 from modkit.ops import loops
+from modkit.ops.detection.box_shifts import centers, moved, shifts_of
 from modkit.ops.detection.greedy_nms import area_of, best, first_of, iou_of_sides, nms
 from modkit.ops.floating import require_floating
 from modkit.ops.parameters import Inert
@@ -235,13 +236,8 @@ def multi_box_target(
                 scores, matched, most, negative_mining_ratio, negative_mining_thresh
             )
         kind, *sides = (label[:, i][jnp.maximum(matched, 0)] for i in range(5))
-        shifts, growths = [], []
-        for i in range(2):
-            have, want = anchors[i + 2] - anchors[i], sides[i + 2] - sides[i]
-            middle = (sides[i] + sides[i + 2]) / 2 - (anchors[i] + anchors[i + 2]) / 2
-            shifts.append(jnp.where(positive, middle / have / variances[i], 0))
-            growths.append(jnp.where(positive, jnp.log(want / have) / variances[i + 2], 0))
-        location = jnp.stack(shifts + growths, 1)
+        shifts = zip(shifts_of(anchors, sides), variances, strict=True)
+        location = jnp.stack([jnp.where(positive, x / v, 0) for x, v in shifts], 1)
         mask = jnp.broadcast_to(positive[:, None], location.shape)
         classes = jnp.where(background & (count > 0), 0, ignore_label)
         classes = jnp.where(positive, kind + 1, classes)
@@ -261,16 +257,6 @@ def _in_front(valid: jax.Array) -> jax.Array:
     ranks = lax.iota(jnp.int32, len(valid))
     to = jnp.where(valid, jnp.cumsum(valid) - 1, len(valid))
     return jnp.zeros_like(ranks).at[to].set(ranks, mode="drop")
-
-
-def _decoded(location: jax.Array, boxes: jax.Array, variances: _Numbers, clip: bool) -> jax.Array:
-    """The boxes that predicted shifts and growths make of the anchors, (A, 4) corners."""
-    center, sides = (boxes[:, :2] + boxes[:, 2:]) / 2, boxes[:, 2:] - boxes[:, :2]
-    shift, growth = location[:, :2], location[:, 2:]
-    center = center + shift * jnp.array(variances[:2], boxes.dtype) * sides
-    half = jnp.exp(growth * jnp.array(variances[2:], boxes.dtype)) * sides / 2
-    found = jnp.concatenate([center - half, center + half], 1)
-    return jnp.clip(found, 0, 1) if clip else found
 
 
 @op("_contrib_MultiBoxDetection", precision="float32", costly=True)
@@ -330,7 +316,9 @@ def multi_box_detection(
             front = best(jnp.where(valid, scores, -jnp.inf), first)
             order = front if order is None else jnp.concatenate([front, order[first:]])
         present = jnp.arange(count) < valid.sum()
-        boxes = _decoded(location.reshape(-1, 4), anchor[0], variances, clip)[order]
+        shifts = location.reshape(-1, 4) * jnp.array(variances, anchor.dtype)
+        boxes = moved(centers(anchor[0]), shifts)[order]
+        boxes = jnp.clip(boxes, 0, 1) if clip else boxes
         classes, scores = classes[order], scores[order]
         kept = present
         if competing:
