@@ -82,6 +82,12 @@ def common(name: str, shapes: Sequence[Sizes]) -> Sizes:
     return full
 
 
+def check_shape(operator: str, name: str, array: Any, expected: Sequence[int]) -> None:
+    """Raise ShapeError for an input of another shape."""
+    if array.shape != tuple(expected):
+        raise ShapeError(f"{operator}: {name}: got shape {array.shape}, expected {tuple(expected)}")
+
+
 def opened(name: str, shape: Sizes, rank: int) -> list[int]:
     """The sizes as a list to be filled in; ShapeError for another number of axes than ``rank``."""
     if shape is None:

@@ -74,13 +74,7 @@ def op(
         if fields.get("gradient") == "refused":
             constants = {"train", *(n for n, kind in types.items() if not is_traced(kind))}
             made = without_gradient(name, fn, constants)
-        entry = kind(
-            name=name,
-            fn=made,
-            precision=precision,
-            **schema,
-            **fields,
-        )
+        entry = kind(name=name, fn=made, precision=precision, **schema, **fields)
         for each in (name, *aliases):
             if each in OPS:
                 raise ModkitError(f"operator name {each!r} is already registered")

@@ -106,12 +106,7 @@ def concat(*args: jax.Array, dim: int = 1) -> jax.Array:
     return jnp.concatenate(args, axis)
 
 
-@op(
-    "_rnn_param_concat",
-    precision="float32",
-    variadic="num_args",
-    partial=_concat_partial,
-)
+@op("_rnn_param_concat", precision="float32", variadic="num_args", partial=_concat_partial)
 def rnn_param_concat(*args: jax.Array, dim: int = 1) -> jax.Array:
     """``Concat`` under the name that the packing of recurrent weights has.
 

@@ -16,6 +16,7 @@ from modkit.ops.array.indexing import whole
 from modkit.ops.dtype_inference import Inferred, first_decides
 from modkit.ops.own_gradient import gradient_of
 from modkit.ops.parameters import Attrs, Shape
+from modkit.ops.partial_shapes import check_shape
 from modkit.ops.registry import op
 
 
@@ -119,12 +120,7 @@ def _check_parts(name: str, data: jax.Array, indices: jax.Array, shape: Shape) -
         )
 
 
-@op(
-    "_backward_gather_nd",
-    precision="float32",
-    dtypes=first_decides,
-    partial=_shape_decides,
-)
+@op("_backward_gather_nd", precision="float32", dtypes=first_decides, partial=_shape_decides)
 def backward_gather_nd(data: jax.Array, indices: jax.Array, *, shape: Shape) -> jax.Array:
     """An array of zeros to which elements are added at coordinates: the gradient of ``gather_nd``.
 
@@ -162,8 +158,7 @@ def scatter_set_nd(
     Raises:
         ShapeError: the shapes do not fit.
     """
-    if lhs.shape != tuple(shape):
-        raise ShapeError(f"_scatter_set_nd: lhs: got shape {lhs.shape}, expected {tuple(shape)}")
+    check_shape("_scatter_set_nd", "lhs", lhs, shape)
     _check_parts("_scatter_set_nd", rhs, indices, shape)
     return lhs.at[_coordinates("_scatter_set_nd", indices, lhs.ndim)].set(rhs.astype(lhs.dtype))
 

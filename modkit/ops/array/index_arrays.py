@@ -36,12 +36,7 @@ def _ravelled(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule
     return [data], [made if data is None else data[1:] or (1,)]
 
 
-@op(
-    "_ravel_multi_index",
-    precision="float32",
-    aliases=("ravel_multi_index",),
-    partial=_ravelled,
-)
+@op("_ravel_multi_index", precision="float32", aliases=("ravel_multi_index",), partial=_ravelled)
 def ravel_multi_index(data: jax.Array, *, shape: Shape = ()) -> jax.Array:
     """Flat indices from coordinates.
 
@@ -75,12 +70,7 @@ def _unravelled(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Ru
     return [flat], [made if flat is None else (len(attrs["shape"]), *flat)]
 
 
-@op(
-    "_unravel_index",
-    precision="float32",
-    aliases=("unravel_index",),
-    partial=_unravelled,
-)
+@op("_unravel_index", precision="float32", aliases=("unravel_index",), partial=_unravelled)
 def unravel_index(data: jax.Array, *, shape: Shape = ()) -> jax.Array:
     """Coordinates from flat indices.
 
@@ -248,13 +238,7 @@ def shape_array(data: Any) -> Any:
     return jnp.array(data.shape, jnp.int64)
 
 
-@op(
-    "size_array",
-    precision="float32",
-    partial=results((1,)),
-    dtypes=int64_result,
-    gradient="zero",
-)
+@op("size_array", precision="float32", partial=results((1,)), dtypes=int64_result, gradient="zero")
 def size_array(data: Any) -> Any:
     """The number of elements of ``data``, as an array of one int64."""
     return jnp.array([data.size], jnp.int64)

@@ -12,7 +12,7 @@ from modkit.errors import ParameterError, ShapeError
 from modkit.ops.dtype_inference import first_decides
 from modkit.ops.elementwise.arithmetic import convert
 from modkit.ops.parameters import Attrs, Axes, Shape, Traced
-from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened, rank_of
+from modkit.ops.partial_shapes import Rule, Sizes, check_axis, check_shape, link, opened, rank_of
 from modkit.ops.registry import op
 from modkit.ops.stype import DENSE, Storage, if_csr
 
@@ -113,12 +113,7 @@ def _slice_axis_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attr
     return [tuple(xs)], [tuple(ys)]
 
 
-@op(
-    "slice_axis",
-    precision="through",
-    partial=_slice_axis_partial,
-    partial_is_complete=True,
-)
+@op("slice_axis", precision="through", partial=_slice_axis_partial, partial_is_complete=True)
 def slice_axis(data: jax.Array, *, axis: int, begin: int, end: int | None) -> jax.Array:
     """A part of one axis.
 
@@ -250,9 +245,7 @@ def slice_assign(
         ShapeError: ``rhs`` has other sizes than the part.
     """
     part = slices_of("_slice_assign", begin, end, step, lhs.ndim)
-    wanted = jax.eval_shape(lambda x: x[part], lhs).shape
-    if rhs.shape != wanted:
-        raise ShapeError(f"_slice_assign: rhs: got shape {rhs.shape}, expected {wanted}")
+    check_shape("_slice_assign", "rhs", rhs, jax.eval_shape(lambda x: x[part], lhs).shape)
     return lhs.at[part].set(rhs.astype(lhs.dtype))
 
 

@@ -173,12 +173,7 @@ def _between(starts: Shape, size: int, squeeze_axis: bool) -> list[int]:
     return sizes
 
 
-@op(
-    "_split_v2",
-    precision="through",
-    outputs=_split_names,
-    partial=_split_v2_partial,
-)
+@op("_split_v2", precision="through", outputs=_split_names, partial=_split_v2_partial)
 def split_v2(
     data: jax.Array, *, indices: Shape, axis: int = 1, squeeze_axis: bool = False, sections: int = 0
 ) -> tuple[jax.Array, ...]:

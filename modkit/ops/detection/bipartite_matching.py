@@ -54,12 +54,7 @@ def _match(scores: jax.Array, limit: int) -> tuple[jax.Array, jax.Array]:
     return row_match, column_match
 
 
-@op(
-    "_contrib_bipartite_matching",
-    precision="float32",
-    costly=True,
-    outputs=("output0", "output1"),
-)
+@op("_contrib_bipartite_matching", precision="float32", costly=True, outputs=("output0", "output1"))
 def bipartite_matching(
     data: jax.Array, *, is_ascend: bool = False, threshold: float, topk: int = -1
 ) -> tuple[jax.Array, jax.Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from jax import lax
 from modkit.errors import ShapeError
 from modkit.ops.nn.convolution import Geometry, add_bias, check_groups
 from modkit.ops.parameters import Attrs, Inert, Shape, Size
+from modkit.ops.partial_shapes import check_shape
 from modkit.ops.registry import op
 
 _Layout = Literal["NCW", "NCHW", "NCDHW"] | None
@@ -55,14 +56,16 @@ def _shapes(operator: str, data: Shape, attrs: Attrs) -> dict[str, Shape]:
     }
 
 
-def _params(data: Shape, **attrs: Any) -> dict[str, Shape]:
-    shapes = _shapes("_contrib_DeformableConvolution", data, attrs)
-    return {name: shapes[name] for name in ("offset", "weight", "bias")}
-
-
-def _modulated_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
-    shapes = _shapes("_contrib_ModulatedDeformableConvolution", data, attrs)
-    return {name: shapes[name] for name in ("offset", "mask", "weight", "bias")}
+def _schema(operator: str) -> Callable[..., Any]:
+    """Register one of both operators."""
+    return op(
+        operator,
+        precision="float32",
+        costly=True,
+        like=_Settings,
+        params=lambda data, **attrs: _shapes(operator, data, attrs),
+        when={"bias": lambda attrs: not attrs["no_bias"]},
+    )
 
 
 def _sides(at: jax.Array, size: int, fading: bool) -> list[tuple[jax.Array, jax.Array]]:
@@ -130,18 +133,19 @@ class _Settings:
 
 
 def _convolve(
-    operator: str, arrays: Mapping[str, jax.Array | None], layout: _Layout, settings: _Settings
+    operator: str,
+    data: jax.Array,
+    offset: jax.Array,
+    weight: jax.Array,
+    bias: jax.Array | None,
+    mask: jax.Array | None,
+    attrs: Attrs,
 ) -> jax.Array:
-    attrs = {**vars(settings), "layout": layout}
-    data, offset, weight, mask = (arrays[n] for n in ("data", "offset", "weight", "mask"))
-    if data is None or offset is None or weight is None:
-        raise ShapeError(f"{operator}: expected data, offset and weight")
     expected = _shapes(operator, data.shape, attrs)
-    for name, array in arrays.items():
-        if name != "data" and array is not None and array.shape != expected[name]:
-            raise ShapeError(
-                f"{operator}: {name}: got shape {array.shape}, expected {expected[name]}"
-            )
+    inputs = {"offset": offset, "weight": weight, "bias": bias, "mask": mask}
+    for name, array in inputs.items():
+        if array is not None:
+            check_shape(operator, name, array, expected[name])
     kernel, groups = attrs["kernel"], attrs["num_group"]
     geometry = Geometry.of(data.shape, attrs, operator)
     count, channels = data.shape[:2]
@@ -156,17 +160,10 @@ def _convolve(
     kernels = weight.reshape(groups, -1, *taps)
     out = jnp.einsum("ngcthw,gfct->ngfhw", columns, kernels)
     out = out.reshape(count, attrs["num_filter"], *expected["space"]).astype(data.dtype)
-    return add_bias(out, arrays["bias"], "NCHW")
+    return add_bias(out, bias, "NCHW")
 
 
-@op(
-    "_contrib_DeformableConvolution",
-    precision="float32",
-    costly=True,
-    like=_Settings,
-    params=_params,
-    when={"bias": lambda attrs: not attrs["no_bias"]},
-)
+@_schema("_contrib_DeformableConvolution")
 def deformable_convolution(
     data: jax.Array,
     offset: jax.Array,
@@ -198,18 +195,11 @@ def deformable_convolution(
     Raises:
         ShapeError: an array has another shape, or groups do not divide the channels.
     """
-    arrays = {"data": data, "offset": offset, "weight": weight, "bias": bias, "mask": None}
-    return _convolve("_contrib_DeformableConvolution", arrays, layout, _Settings(**given))
+    attrs, name = {**vars(_Settings(**given)), "layout": layout}, "_contrib_DeformableConvolution"
+    return _convolve(name, data, offset, weight, bias, None, attrs)
 
 
-@op(
-    "_contrib_ModulatedDeformableConvolution",
-    precision="float32",
-    costly=True,
-    like=_Settings,
-    params=_modulated_params,
-    when={"bias": lambda attrs: not attrs["no_bias"]},
-)
+@_schema("_contrib_ModulatedDeformableConvolution")
 def modulated_deformable_convolution(
     data: jax.Array,
     offset: jax.Array,
@@ -242,5 +232,6 @@ def modulated_deformable_convolution(
     Raises:
         ShapeError: an array has another shape, or groups do not divide the channels.
     """
-    arrays = {"data": data, "offset": offset, "weight": weight, "bias": bias, "mask": mask}
-    return _convolve("_contrib_ModulatedDeformableConvolution", arrays, layout, _Settings(**given))
+    attrs = {**vars(_Settings(**given)), "layout": layout}
+    name = "_contrib_ModulatedDeformableConvolution"
+    return _convolve(name, data, offset, weight, bias, mask, attrs)

@@ -52,12 +52,7 @@ def _edges(start: jax.Array, side: jax.Array, bins: int, size: int) -> tuple[jax
     return jnp.clip(begin, 0, size), jnp.clip(end, 0, size)
 
 
-@op(
-    "_contrib_PSROIPooling",
-    precision="float32",
-    costly=True,
-    fits=fits_regions,
-)
+@op("_contrib_PSROIPooling", precision="float32", costly=True, fits=fits_regions)
 def psroi_pooling(
     data: jax.Array,
     rois: jax.Array,

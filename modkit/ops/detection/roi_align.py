@@ -113,13 +113,7 @@ def roi_align(
     return regions_.channels_first(found, data.dtype)
 
 
-@op(
-    "_contrib_RROIAlign",
-    precision="float32",
-    costly=True,
-    fits=fits_regions,
-    gradient="refused",
-)
+@op("_contrib_RROIAlign", precision="float32", costly=True, fits=fits_regions, gradient="refused")
 def rotated_roi_align(
     data: jax.Array,
     rois: jax.Array,

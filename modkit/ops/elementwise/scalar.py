@@ -37,12 +37,7 @@ def _number(scalar: Any, dtype: Any) -> Any:
 
 
 def _register(
-    name: str,
-    fn: Function,
-    doc: str,
-    precision: Precision,
-    flip: bool = False,
-    **fields: Any,
+    name: str, fn: Function, doc: str, precision: Precision, flip: bool = False, **fields: Any
 ) -> None:
     def run(data: Any, *, scalar: Traced = 1.0, is_int: bool = True) -> Any:
         array = convert(data, _working_type(str(data.dtype), is_int))

@@ -16,6 +16,7 @@ from modkit.ops.partial_shapes import (
     Rule,
     Sizes,
     check_axis,
+    check_shape,
     common,
     complete,
     known_sizes,
@@ -152,8 +153,7 @@ def gemm(
         returns: (..., N, M).
     """
     made = _product("_linalg_gemm", A, B, transpose_a, transpose_b, alpha, axis)
-    if C.shape != made.shape:
-        raise ShapeError(f"_linalg_gemm: C: got shape {C.shape}, expected {made.shape}")
+    check_shape("_linalg_gemm", "C", C, made.shape)
     return made + scaled(beta, C)
 
 

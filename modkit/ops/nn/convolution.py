@@ -12,6 +12,7 @@ from jax import lax
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.nn.layout import fits_kernel, per_axis, resolve, spatial_axes
 from modkit.ops.parameters import Attrs, Inert, Shape, Size
+from modkit.ops.partial_shapes import check_shape
 from modkit.ops.registry import op
 
 Layout = Literal["NCW", "NCHW", "NCDHW", "NHWC", "NDHWC"] | None
@@ -133,14 +134,6 @@ def check_groups(channels: int, attrs: Attrs, operator: str) -> None:
             )
 
 
-def check_weight(weight: jax.Array, found: Mapping[str, Shape], operator: str) -> None:
-    """Refuse a weight of another shape than ``found["weight"]``."""
-    if weight.shape != found["weight"]:
-        raise ShapeError(
-            f"{operator}: weight: got shape {weight.shape}, expected {found['weight']}"
-        )
-
-
 def _conv_params(data: Shape, **attrs: Any) -> Mapping[str, Shape]:
     geometry = Geometry.of(data, attrs, "Convolution")
     channels, filters = geometry.channels(data), attrs["num_filter"]
@@ -171,7 +164,7 @@ def convolution_by(
     **attrs: Any,
 ) -> jax.Array:
     """`convolution` with any form of the cross-correlation."""
-    check_weight(weight, _conv_params(data.shape, **attrs), "Convolution")
+    check_shape("Convolution", "weight", weight, _conv_params(data.shape, **attrs)["weight"])
     geometry = Geometry.of(data.shape, attrs, "Convolution")
     check_reach(data.shape, geometry, attrs["kernel"])
     return add_bias(convolve(data, weight, geometry, attrs["num_group"]), bias, geometry.layout)

@@ -10,9 +10,10 @@ import jax.numpy as jnp
 from jax import lax
 
 from modkit.errors import ShapeError
-from modkit.ops.nn.convolution import Geometry, Layout, Tuning, add_bias, check_groups, check_weight
+from modkit.ops.nn.convolution import Geometry, Layout, Tuning, add_bias, check_groups
 from modkit.ops.nn.layout import fits_kernel, per_axis, spatial_axes
 from modkit.ops.parameters import Attrs, Inert, Shape, Size
+from modkit.ops.partial_shapes import check_shape
 from modkit.ops.registry import op
 
 Deconvolve = Callable[[jax.Array, jax.Array, Geometry, Shape, int], jax.Array]
@@ -97,7 +98,7 @@ def deconvolution_by(
     **attrs: Any,
 ) -> jax.Array:
     """`deconvolution` with any form of the transpose."""
-    check_weight(weight, _deconv_params(data.shape, **attrs), "Deconvolution")
+    check_shape("Deconvolution", "weight", weight, _deconv_params(data.shape, **attrs)["weight"])
     geometry, added = deconv_geometry(data.shape, attrs)
     result = deconvolve(data, weight, geometry, added, attrs["num_group"])
     return add_bias(result, bias, geometry.layout)

@@ -9,10 +9,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from modkit.errors import ShapeError
 from modkit.ops.array.indexing import within
 from modkit.ops.parameters import Attrs, DType, Inert, Size
-from modkit.ops.partial_shapes import Rule, Sizes, link, merge, opened
+from modkit.ops.partial_shapes import Rule, Sizes, check_shape, link, merge, opened
 from modkit.ops.registry import op
 from modkit.ops.stype import Storage
 
@@ -80,10 +79,7 @@ def embedding(
     Differs: a compiled graph cannot raise: with a row-sparse weight or gradient, too, a row number
         outside is taken for the nearest.
     """
-    if weight.shape != (input_dim, output_dim):
-        raise ShapeError(
-            f"Embedding: weight: got shape {weight.shape}, expected {(input_dim, output_dim)}"
-        )
+    check_shape("Embedding", "weight", weight, (input_dim, output_dim))
     return jnp.take(weight, within(data, input_dim, "clip"), axis=0, mode="clip")
 
 

@@ -9,12 +9,13 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
-from modkit.errors import NotSupportedError, ParameterError, ShapeError
+from modkit.errors import NotSupportedError, ParameterError
 from modkit.ops import loops
 from modkit.ops.floating import require_floating
 from modkit.ops.nn.dropout import dropped
 from modkit.ops.nn.rnn_parameters import Direction, unpack, vector_size, weight_shapes
 from modkit.ops.parameters import Fraction, Shape
+from modkit.ops.partial_shapes import check_shape
 from modkit.ops.registry import op
 
 _Mode = Literal["gru", "lstm", "rnn_relu", "rnn_tanh"]
@@ -273,5 +274,4 @@ def _step(mode: str, clip: Callable[[Any], Any]) -> Callable[..., _State]:
 def _check_states(states: _State, batch: int, seen: list[int], state_size: int) -> None:
     expected = [(len(seen), batch, seen[0]), (len(seen), batch, state_size)]
     for name, given, shape in zip(("state", "state_cell"), states, expected, strict=False):
-        if given.shape != shape:
-            raise ShapeError(f"RNN: {name}: got shape {given.shape}, expected {shape}")
+        check_shape("RNN", name, given, shape)

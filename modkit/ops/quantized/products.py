@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from modkit.errors import NotSupportedError, ShapeError
+from modkit.errors import NotSupportedError
 from modkit.ops.dtype_inference import Inferred
 from modkit.ops.nn.convolution import (
     ConvolutionSettings,
@@ -17,10 +17,10 @@ from modkit.ops.nn.convolution import (
     by_xla,
     check_groups,
     check_reach,
-    check_weight,
 )
 from modkit.ops.nn.layout import fits_kernel
 from modkit.ops.parameters import Attrs, Shape, Size
+from modkit.ops.partial_shapes import check_shape
 from modkit.ops.quantized.levels import (
     EIGHT_BITS,
     FULL,
@@ -165,7 +165,7 @@ def quantized_conv(
         raise NotSupportedError(f"{name}: layout: got {layout}, expected channels first: NCHW")
     geometry = Geometry.of(data.shape, attrs, name)
     check_reach(data.shape, geometry, kernel)
-    check_weight(weight, _conv_params(data.shape, **attrs), name)
+    check_shape(name, "weight", weight, _conv_params(data.shape, **attrs)["weight"])
     split = data.reshape(data.shape[0], num_group, -1, *data.shape[2:])
 
     def product(data: jax.Array, weight: jax.Array) -> jax.Array:
@@ -219,9 +219,8 @@ def quantized_fully_connected(
     """
     name = "_contrib_quantized_fully_connected"
     _check(name, data, weight, bias)
-    expected = _dense_params(data.shape, num_hidden=num_hidden, flatten=flatten)["weight"]
-    if weight.shape != expected:
-        raise ShapeError(f"{name}: weight: got shape {weight.shape}, expected {expected}")
+    found = _dense_params(data.shape, num_hidden=num_hidden, flatten=flatten)
+    check_shape(name, "weight", weight, found["weight"])
     rows = data.reshape(data.shape[0], weight.shape[1]) if flatten else data
     sums = _exactly(lambda x, w: x @ w.T, rows, weight, (rows.ndim - 1, 1), 1)
     ranges = min_data, max_data, min_weight, max_weight, min_bias, max_bias
