@@ -10,6 +10,11 @@ from modkit.errors import ModkitError
 from modkit.interpreter.reverse import CustomVjp
 
 
+def same(value: Any) -> Any:
+    """The value itself: that of a loss which gives its data."""
+    return value
+
+
 def with_gradient(
     value: Callable[[Any], Any], gradient: Callable[..., Any], data: Any, *others: Any
 ) -> Any:

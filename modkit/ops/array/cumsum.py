@@ -9,18 +9,12 @@ import jax
 import jax.numpy as jnp
 
 from modkit.ops.parameters import Attrs
-from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened, rank_of
+from modkit.ops.partial_shapes import Rule, Sizes, check_axis, like_first
 from modkit.ops.registry import op
 
 
 def _cumsum_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
-    rank = rank_of((ins[0], 0), (outs[0], 0))
-    if rank is None or attrs["axis"] is None:
-        return list(ins), list(outs)
-    xs, ys = opened("cumsum", ins[0], rank), opened("cumsum", outs[0], rank)
-    for i in range(rank):
-        link("cumsum", xs, i, ys, i)
-    return [tuple(xs)], [tuple(ys)]
+    return (list(ins), list(outs)) if attrs["axis"] is None else like_first()(ins, outs, attrs)
 
 
 def _type_of_sums(dtype: str | None, attrs: Attrs) -> str | None:

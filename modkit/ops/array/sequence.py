@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.dtype_inference import first_by_default
 from modkit.ops.elementwise.arithmetic import convert
-from modkit.ops.parameters import Attrs
+from modkit.ops.parameters import Attrs, Inert
 from modkit.ops.partial_shapes import Rule, Sizes, link, opened, rank_of
 from modkit.ops.registry import op
 
@@ -78,7 +78,7 @@ def sequence_mask(
     data: jax.Array,
     sequence_length: jax.Array | None = None,
     *,
-    use_sequence_length: bool = False,
+    use_sequence_length: Inert[bool] = False,
     value: float = 0.0,
     axis: int = 0,
 ) -> jax.Array:
@@ -96,7 +96,7 @@ def sequence_mask(
         returns: as ``data``.
     """
     _check("SequenceMask", data, sequence_length, axis)
-    if not use_sequence_length or sequence_length is None:
+    if sequence_length is None:
         return data
     lengths = jnp.expand_dims(sequence_length.astype(jnp.int32), axis)
     inside = _spread(_steps(data, axis) < lengths, data)
@@ -108,7 +108,7 @@ def sequence_last(
     data: jax.Array,
     sequence_length: jax.Array | None = None,
     *,
-    use_sequence_length: bool = False,
+    use_sequence_length: Inert[bool] = False,
     axis: int = 0,
 ) -> jax.Array:
     """The last step of each sequence.
@@ -127,7 +127,7 @@ def sequence_last(
     the first or the last step.
     """
     _check("SequenceLast", data, sequence_length, axis)
-    if not use_sequence_length or sequence_length is None:
+    if sequence_length is None:
         return jnp.take(data, data.shape[axis] - 1, axis)
     last = jnp.clip(sequence_length.astype(jnp.int32) - 1, 0, data.shape[axis] - 1)
     at = _spread(jnp.expand_dims(last, axis), data)
@@ -139,7 +139,7 @@ def sequence_reverse(
     data: jax.Array,
     sequence_length: jax.Array | None = None,
     *,
-    use_sequence_length: bool = False,
+    use_sequence_length: Inert[bool] = False,
     axis: int = 0,
 ) -> jax.Array:
     """The steps of each sequence in the opposite order; those after its end stay.
@@ -162,7 +162,7 @@ def sequence_reverse(
             f"SequenceReverse: axis: got {axis}, expected 0; swap the axes first: "
             "swapaxes(data, dim1=0, dim2=1)"
         )
-    if not use_sequence_length or sequence_length is None:
+    if sequence_length is None:
         return jnp.flip(data, 0)
     lengths = jnp.minimum(sequence_length.astype(jnp.int32), data.shape[0])
     step = _steps(data, 0)

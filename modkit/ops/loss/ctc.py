@@ -11,6 +11,7 @@ from modkit.errors import ShapeError
 from modkit.ops import loops
 from modkit.ops.dtype_inference import first_by_default
 from modkit.ops.floating import accumulator, require_floating
+from modkit.ops.parameters import Inert
 from modkit.ops.registry import op
 
 # The logarithm of "impossible". Finite, since the gradient of a sum of infinities is NaN.
@@ -96,8 +97,8 @@ def ctc_loss(
     data_lengths: jax.Array | None = None,
     label_lengths: jax.Array | None = None,
     *,
-    use_data_lengths: bool = False,
-    use_label_lengths: bool = False,
+    use_data_lengths: Inert[bool] = False,
+    use_label_lengths: Inert[bool] = False,
     blank_label: Literal["first", "last"] = "first",
 ) -> jax.Array:
     """Connectionist temporal classification: minus the log probability of the labels.
@@ -126,11 +127,11 @@ def ctc_loss(
     length, rows, classes = data.shape
     blank, padding = (0, 0) if blank_label == "first" else (classes - 1, -1)
     labels = label.astype(jnp.int32)
-    if use_data_lengths and data_lengths is not None:
-        steps = data_lengths.astype(jnp.int32)
-    else:
+    if data_lengths is None:
         steps = jnp.full((rows,), length, jnp.int32)
-    if use_label_lengths and label_lengths is not None:
+    else:
+        steps = data_lengths.astype(jnp.int32)
+    if label_lengths is not None:
         counts = label_lengths.astype(jnp.int32)
     else:
         going = jnp.cumprod((labels != padding).astype(jnp.int32), 1)

@@ -11,14 +11,10 @@ import jax.numpy as jnp
 from modkit.errors import ShapeError
 from modkit.ops.elementwise.arithmetic import is_whole
 from modkit.ops.floating import require_floating
-from modkit.ops.own_gradient import with_gradient
+from modkit.ops.own_gradient import same, with_gradient
 from modkit.ops.parameters import Fraction
 from modkit.ops.registry import op
 from modkit.ops.stype import KEPT
-
-
-def _same(data: jax.Array) -> jax.Array:
-    return data
 
 
 @op("MakeLoss", precision="float32", same_shape=True, gradient="loss")
@@ -53,7 +49,7 @@ def make_loss_output(
             divisor = jnp.maximum(count, 1).astype(jnp.float32)
         return jnp.full(data.shape, grad_scale / divisor).astype(data.dtype)
 
-    return with_gradient(_same, gradient, data)
+    return with_gradient(same, gradient, data)
 
 
 @op(
@@ -106,7 +102,7 @@ def identity_attach_kl_sparse_reg(
         pull = penalty * ((1 - sparseness_target) / (1 - average) - sparseness_target / average)
         return (cotangent + pull.astype(cotangent.dtype)).astype(cotangent.dtype)
 
-    return with_gradient(_same, gradient, data, average), {"moving_avg": average}
+    return with_gradient(same, gradient, data, average), {"moving_avg": average}
 
 
 @op(
@@ -122,4 +118,4 @@ def make_loss(data: Any) -> Any:
     """``data`` as a loss to be minimised: its gradient is 1, whatever follows it."""
     if is_whole(data.dtype):
         return data
-    return with_gradient(_same, lambda data, *_: jnp.ones_like(data), data)
+    return with_gradient(same, lambda data, *_: jnp.ones_like(data), data)

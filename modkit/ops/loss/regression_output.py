@@ -10,12 +10,8 @@ import jax.numpy as jnp
 
 from modkit.errors import ShapeError
 from modkit.ops.dtype_inference import label_like_data
-from modkit.ops.own_gradient import with_gradient
+from modkit.ops.own_gradient import same, with_gradient
 from modkit.ops.registry import op
-
-
-def _same(value: jax.Array) -> jax.Array:
-    return value
 
 
 def _regression_partial(ins: Any, outs: Any, _attrs: Any) -> tuple[list[Any], list[Any]]:
@@ -89,11 +85,11 @@ def _sign(difference: jax.Array) -> jax.Array:
 
 
 _REGRESSIONS = (
-    ("LinearRegressionOutput", _same, _same,
+    ("LinearRegressionOutput", same, same,
      "Give the data; backward ``(data - label) * grad_scale``"),
-    ("MAERegressionOutput", _same, _sign,
+    ("MAERegressionOutput", same, _sign,
      "Give the data; backward ``±grad_scale``: plus where ``data > label``, else minus"),
-    ("LogisticRegressionOutput", jax.nn.sigmoid, _same,
+    ("LogisticRegressionOutput", jax.nn.sigmoid, same,
      "Give ``p = sigmoid(data)``; backward ``(p - label) * grad_scale``"),
 )  # fmt: skip
 

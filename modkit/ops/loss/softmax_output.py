@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import ShapeError
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.nn.softmax import softmax_along
 from modkit.ops.own_gradient import with_gradient
@@ -17,20 +18,21 @@ from modkit.ops.parameters import Fraction, Shape
 from modkit.ops.registry import op
 
 
-class _Rule(NamedTuple):
-    """The parameters, as a hashable value that the gradient is made from."""
+@dataclass(frozen=True, kw_only=True)
+class _Settings:
+    """Parameters of the operator."""
 
-    grad_scale: float
-    ignore_label: float
-    multi_output: bool
-    use_ignore: bool
-    preserve_shape: bool
-    normalization: str
-    out_grad: bool
-    smooth_alpha: float
+    grad_scale: float = 1.0
+    ignore_label: float = -1.0
+    multi_output: bool = False
+    use_ignore: bool = False
+    preserve_shape: bool = False
+    normalization: Literal["batch", "null", "valid"] = "null"
+    out_grad: bool = False
+    smooth_alpha: Fraction = 0.0
 
 
-def _layout(rule: _Rule, shape: Shape) -> Shape:
+def _layout(rule: _Settings, shape: Shape) -> Shape:
     """``shape`` as (rows, classes, positions): each row and position has its own softmax."""
     if rule.multi_output:
         return shape[0], shape[1], math.prod(shape[2:])
@@ -39,7 +41,7 @@ def _layout(rule: _Rule, shape: Shape) -> Shape:
     return shape[0], math.prod(shape[1:]), 1
 
 
-def _probabilities(rule: _Rule, data: jax.Array) -> jax.Array:
+def _probabilities(rule: _Settings, data: jax.Array) -> jax.Array:
     rows, classes, positions = _layout(rule, data.shape)
     # XLA for CPUs takes ten times as long over a last axis of 1.
     shape = (rows, classes) if positions == 1 else (rows, classes, positions)
@@ -47,7 +49,9 @@ def _probabilities(rule: _Rule, data: jax.Array) -> jax.Array:
     return softmax_along(grouped, 1).reshape(data.shape).astype(data.dtype)
 
 
-def _gradient(rule: _Rule, prob: jax.Array, label: jax.Array, cotangent: jax.Array) -> jax.Array:
+def _gradient(
+    rule: _Settings, prob: jax.Array, label: jax.Array, cotangent: jax.Array
+) -> jax.Array:
     wide = prob.astype(accumulator(prob))
     if label.shape == prob.shape:
         grad = (wide - label) * rule.grad_scale
@@ -65,7 +69,7 @@ def _whole(label: jax.Array) -> jax.Array:
     return jnp.where(label == label, cut, jnp.iinfo(jnp.int32).min) if floats else cut
 
 
-def _hard_label_gradient(rule: _Rule, prob: jax.Array, label: jax.Array) -> jax.Array:
+def _hard_label_gradient(rule: _Settings, prob: jax.Array, label: jax.Array) -> jax.Array:
     rows, classes, positions = layout = _layout(rule, prob.shape)
     every = _whole(label.reshape(-1))
     chosen = every[: rows * positions].reshape(rows, 1, positions)
@@ -118,24 +122,13 @@ def _dtypes(ins: Any, _attrs: Any) -> tuple[list[Any], list[Any]]:
 @op(
     "SoftmaxOutput",
     precision="float32",
+    like=_Settings,
     aliases=("Softmax",),
     partial=_partial,
     dtypes=_dtypes,
     gradient="loss",
 )
-def softmax_output(
-    data: jax.Array,
-    label: jax.Array,
-    *,
-    grad_scale: float = 1.0,
-    ignore_label: float = -1.0,
-    multi_output: bool = False,
-    use_ignore: bool = False,
-    preserve_shape: bool = False,
-    normalization: Literal["batch", "null", "valid"] = "null",
-    out_grad: bool = False,
-    smooth_alpha: Fraction = 0.0,
-) -> jax.Array:
+def softmax_output(data: jax.Array, label: jax.Array, **given: Any) -> jax.Array:
     """Softmax forward; backward the gradient of the cross entropy with ``label``, ``p - target``.
 
     The head gradient is ignored, unless ``out_grad=True``. The label gets no gradient.
@@ -168,18 +161,11 @@ def softmax_output(
     output for it.
     """
     require_floating(data, "SoftmaxOutput")
-    if data.ndim < (1 if preserve_shape and not multi_output else 2):
+    rule = _Settings(**given)
+    if data.ndim < (1 if rule.preserve_shape and not rule.multi_output else 2):
         raise ShapeError(
             f"SoftmaxOutput: got data of shape {data.shape}, expected at least two dimensions, or "
             "one with preserve_shape=True"
         )
-    if not 0 <= smooth_alpha <= 1:
-        raise ParameterError(
-            f"SoftmaxOutput: smooth_alpha: got {smooth_alpha}, expected a number from 0 to 1"
-        )
-    rule = _Rule(
-        grad_scale, ignore_label, multi_output, use_ignore,
-        preserve_shape, normalization, out_grad, smooth_alpha,
-    )  # fmt: skip
     value, gradient = (functools.partial(f, rule) for f in (_probabilities, _gradient))
     return with_gradient(value, gradient, data, label)

@@ -14,7 +14,7 @@ from modkit.ops import loops
 from modkit.ops.floating import require_floating
 from modkit.ops.nn.dropout import dropped
 from modkit.ops.nn.rnn_parameters import Direction, unpack, vector_size, weight_shapes
-from modkit.ops.parameters import Fraction, Shape
+from modkit.ops.parameters import Fraction, Inert, Shape
 from modkit.ops.partial_shapes import check_shape
 from modkit.ops.registry import op
 
@@ -171,7 +171,7 @@ def rnn(
     lstm_state_clip_min: float | None = None,
     lstm_state_clip_max: float | None = None,
     lstm_state_clip_nan: bool = False,
-    use_sequence_length: bool = False,
+    use_sequence_length: Inert[bool] = False,
     key: Any,
     train: bool,
 ) -> Any:
@@ -227,7 +227,7 @@ def rnn(
     states = (state,) if state_cell is None else (state, state_cell)
     _check_states(states, data.shape[1], [shape.h2h_weight[1] for shape in shapes], state_size)
     alive = None
-    if use_sequence_length and sequence_length is not None:
+    if sequence_length is not None:
         position = jax.lax.broadcasted_iota(jnp.int32, (*data.shape[:2], 1), 0)
         alive = position < sequence_length.astype(jnp.int32)[:, None]
     run = functools.partial(_scan, step, alive=alive)
