@@ -6,24 +6,20 @@ Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from modkit.interpreter.array_primitives import Array, Run
 
-_DISTANCES = ((13, 15, 26, 6), (17, 29, 16, 24))
 _SHIFTS = tuple(
     tuple((np.array(n, np.uint32), np.array(32 - n, np.uint32)) for n in distances)
-    for distances in _DISTANCES
+    for distances in ((13, 15, 26, 6), (17, 29, 16, 24))
 )
 """To the left and to the right, as arrays, which NumPy reads twice as fast as scalars."""
 
-_WORD = 0xFFFFFFFF
 _PARITY = 0x1BD11BDA
-FEW = 4
-"""Most counters for which Python's numbers take less time than a hundred calls of NumPy."""
 
 
 def threefry(key: Array, high: Array, low: Array) -> tuple[Array, Array]:
@@ -31,12 +27,6 @@ def threefry(key: Array, high: Array, low: Array) -> tuple[Array, Array]:
 
     The key is an array of two words, or of rows of them: the results have a row for each.
     """
-    if 0 < low.size <= FEW and key.size == 2:
-        words = key.ravel().tolist()
-        counters = zip(high.ravel().tolist(), low.ravel().tolist(), strict=True)
-        made = np.array([_block(words, *each) for each in counters], np.uint32)
-        shape = (*key.shape[:-1], *low.shape[-1:])
-        return made[:, 0].reshape(shape), made[:, 1].reshape(shape)
     first, second = key if key.ndim == 1 else (key[:, :1], key[:, 1:])
     keys = (first, second, first ^ second ^ np.uint32(_PARITY))
     x, y = high + keys[0], low + keys[1]
@@ -50,18 +40,6 @@ def threefry(key: Array, high: Array, low: Array) -> tuple[Array, Array]:
             np.bitwise_xor(y, p, q)
             x, y, p, q = p, q, x, y
         x, y = x + keys[(turn + 1) % 3], y + (keys[(turn + 2) % 3] + np.uint32(turn + 1))
-    return x, y
-
-
-def _block(key: Sequence[int], x: int, y: int) -> tuple[int, int]:
-    """The cipher of one counter."""
-    keys = (*key, key[0] ^ key[1] ^ _PARITY)
-    x, y = x + keys[0] & _WORD, y + keys[1] & _WORD
-    for turn in range(5):
-        for distance in _DISTANCES[turn % 2]:
-            x = x + y & _WORD
-            y = (y << distance | y >> 32 - distance) & _WORD ^ x
-        x, y = x + keys[(turn + 1) % 3] & _WORD, y + keys[(turn + 2) % 3] + turn + 1 & _WORD
     return x, y
 
 

@@ -383,8 +383,7 @@ class _Builder:
         if name in ("conv_general_dilated", "dot_general"):  # weights of elements of the result
             return _STEP_S + each * sizes[0]
         self.draws += name == "random_bits"
-        few = name == "random_bits" and max(sizes) <= bits.FEW
-        return _STEP_S * (10 if few else _STEPS.get(name, 1)) + each * max(sizes)
+        return _STEP_S * _STEPS.get(name, 1) + each * max(sizes)
 
 
 _NATURAL = frozenset({"argmax", "argmin", "iota"})
