@@ -34,11 +34,6 @@ DIFFERENCES = {
         )
         for at in ("fit[15]", "again[15]")
     },
-    "stores.unknown type": (
-        None,
-        "RuntimeError ValueError TypeError AssertionError",
-        "an unknown store is a mistake; MXNet takes any word for 'local'",
-    ),
 }
 
 

@@ -901,12 +901,12 @@ MISTAKES = [
         "run `modkit launch -n 2 train.py`",
     ),
     (
-        'fit(train(), kvstore="locl")',
+        'fit(train(), kvstore="dist_syn")',
         "ParameterError",
         "kv.create",
-        "'locl'",
+        "'dist_syn'",
         "Known: local, device, nccl, local_update_cpu",
-        "Did you mean 'local'",
+        "Did you mean 'dist_sync'",
     ),
     (
         'fit(train(), arg_params={"fc_weight": ones((9, 9))}, allow_missing=True)',
@@ -1259,12 +1259,12 @@ MISTAKES = [
         "Did you mean 'xavier'",
     ),
     (
-        'mx.kv.create("locl")',
+        'mx.kv.create("dist_syn")',
         "ParameterError",
         "kv.create",
-        "'locl'",
+        "'dist_syn'",
         "Known: local, device, nccl, local_update_cpu",
-        "Did you mean 'local'",
+        "Did you mean 'dist_sync'",
     ),
     (
         "mx.kv.create(3)",

@@ -63,8 +63,8 @@ def test_the_environment_keeps_the_optimizer_out_of_the_store(monkeypatch):
 def test_what_is_no_store():
     with pytest.raises(TypeError, match="expected a KVStore, a name or None"):
         create_kvstore(3, 1, SMALL)
-    with pytest.raises(ParameterError, match="Did you mean 'local'"):
-        create_kvstore("locl", 1, SMALL)  # also where no store is needed
+    with pytest.raises(ParameterError, match="Did you mean 'dist'"):
+        create_kvstore("distr", 1, SMALL)
     with pytest.raises(NotReadyError, match="no launcher"):
         create_kvstore("dist_sync", 1, SMALL)
 

@@ -25,7 +25,6 @@ EXCUSED = [
     (r"update\(labels=", r"only modkit runs", "names of the base class's arguments"),
     (r"create\(mx\.metric\.\w+\)", r"", "a class makes a metric; MXNet calls it with arrays"),
     (r"push", r"ShapeError: kvstore.push", "another shape than the key's; MXNet stores it"),
-    (r"kv.create", r"no store 'nothing'", "Differs: an unknown store is a mistake"),
     (
         r"states|create_state",
         r"got float(64|16).*, expected float32",

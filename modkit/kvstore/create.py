@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 from collections.abc import Mapping
@@ -27,8 +28,8 @@ _INSTEAD = {
     "dist_device_async": "use 'dist_device_sync'",
     "horovod": "use 'device': the sum over devices is part of the compiled step",
     "byteps": "use 'device': the sum over devices is part of the compiled step",
-    "p3": "use 'device'",
 }
+_log = logging.getLogger(__name__)
 _LARGE = 16 * 1024 * 1024
 """Number of elements above which a ``local`` store does not update a parameter."""
 
@@ -38,14 +39,16 @@ def create(name: str = "local") -> KVStoreBase:
 
     Args:
         name: ``"local"`` sums on the CPU, ``"device"`` (or ``"nccl"``) on the values' devices,
-            ``"dist_sync"`` over processes too; or the name of a registered class.
+            ``"dist_sync"`` over processes too; or the name of a registered class. Any other word
+            without ``dist`` in it counts as ``"local"``, as in MXNet, and is warned of.
 
     Raises:
-        ParameterError: ``name`` is not a string, or an unknown name.
+        ParameterError: ``name`` is not a string, or an unknown name with ``dist`` in it.
         NotSupportedError: a store of MXNet's that modkit does not have.
         NotReadyError: a distributed store, and no launcher has started this process.
 
-    Differs: an unknown name is an error; MXNet takes any unknown word for ``"local"``.
+    Differs: ``"horovod"`` and ``"byteps"`` are errors; MXNet takes them for ``"local"`` where
+        these packages are not imported.
     """
     if not isinstance(name, str):
         raise ParameterError(f"kv.create: got {name!r}, expected a string such as 'local'")
@@ -60,9 +63,11 @@ def create(name: str = "local") -> KVStoreBase:
         if lower.startswith(start):
             raise NotSupportedError(f"kv.create: no store {name!r}; {instead}")
     known = [*_LOCAL, *_DISTRIBUTED, *KVStoreBase.kv_registry]
-    raise ParameterError(
-        f"kv.create: no store {name!r}.{nearest(lower, known)} Known: {', '.join(known)}"
-    )
+    problem = f"no store {name!r}.{nearest(lower, known)} Known: {', '.join(known)}"
+    if "dist" in lower:
+        raise ParameterError(f"kv.create: {problem}")
+    _log.warning("kv.create: 'local' is used, as there is %s", problem)
+    return KVStore(lower)
 
 
 def _updates_on_kvstore() -> bool:

@@ -69,16 +69,22 @@ def test_the_default_is_local():
     assert kv.create().type == "local"
 
 
-@pytest.mark.parametrize("name", ["dist_async", "horovod", "byteps", "p3"])
+@pytest.mark.parametrize("name", ["dist_async", "horovod", "byteps"])
 def test_stores_that_are_not_here(name):
     with pytest.raises(NotSupportedError, match="use"):
         kv.create(name)
 
 
-@pytest.mark.parametrize("name", [3, None, "bogus", ""])
+@pytest.mark.parametrize("name", [3, None, "distant"])
 def test_no_stores_at_all(name):
     with pytest.raises(ParameterError, match="local"):
         kv.create(name)
+
+
+@pytest.mark.parametrize("name", ["sgd", "", "p3", "Devices"])
+def test_any_other_word_is_local_and_warned_of(name, caplog):
+    assert type(kv.create(name)) is kv.KVStore and kv.create(name).type == name.lower()
+    assert f"'local' is used, as there is no store {name!r}" in caplog.text
 
 
 def test_a_store_of_ones_own():
