@@ -71,6 +71,13 @@ def test_every_public_name_is_in_the_list():
     )
 
 
+def test_arrays_symbols_and_modules_are_no_batches():
+    """Programs of MXNet's time tell batches from arrays by their attributes."""
+    x = modkit.sym.Variable("x")
+    for thing in (modkit.nd.ones((2,)), x, modkit.mod.Module(x, ["x"], None)):
+        assert not any(hasattr(thing, name) for name in ("data", "label", "index"))
+
+
 def test_names_are_looked_for():
     assert len(TABLE) > 9 and len(MXNET) > 80 and len(FROZEN) > 70
     assert has(modkit.executor.Executor, "arg_dict") and not has(modkit.executor.Executor, "arg")

@@ -43,7 +43,7 @@ for call in (
     "old.__setitem__(0, 3.0)",
     "fresh.asnumpy().tolist()",
     "(old + fresh).asnumpy().tolist()",
-    "old.data",
+    "old.to_jax()",
     "executor.forward()[0].asnumpy()",
     "executor.forward(data=mx.nd.ones((1, 3)))[0].asnumpy()",
     "mx.mod.Module(net, label_names=None).bind([('data', (2, 3))])",

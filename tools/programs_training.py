@@ -54,7 +54,6 @@ EXCUSED = [
     (r"cell\(", r"got NotSteppableError: .*expected AssertionError", "an error of our own"),
     (r"fit", r"train_data has no batch.*expected StopIteration", "Differs: it is said"),
     (r"print_summary", r"got ParameterError: print_summary: positions", "an error of our own"),
-    (r"^x\.data$", r"only modkit runs: AttributeError", "JAX's array of an NDArray"),
     (r"set_state", r"has no server processes", "there are none"),
     (
         r"mod\.backward",

@@ -231,8 +231,7 @@ class NDArray(AbsentOperators, Methods):
         """The array with its dimensions in reverse order (a copy)."""
         return self if self.ndim < 2 else _call("transpose", self)
 
-    @property
-    def data(self) -> jax.Array:
+    def to_jax(self) -> jax.Array:
         """The present value, as a ``jax.Array``. Later writes to the handle do not change it."""
         return self._cell.get()
 
@@ -693,7 +692,7 @@ class NDArray(AbsentOperators, Methods):
 
     def as_np_ndarray(self) -> Any:
         """Raise: ``mx.np`` is not part of modkit."""
-        raise NotSupportedError("mx.np is not part of modkit; use asnumpy() or .data (a jax.Array)")
+        raise NotSupportedError("mx.np is not part of modkit; use asnumpy() or to_jax()")
 
     def detach(self) -> NDArray:
         """A new handle of the same cell."""

@@ -108,7 +108,7 @@ from distutils.version import LooseVersion
 print(isinstance({}, Mapping), time.clock() >= 0, np.array([1], dtype=np.float), np.float32(2.5))
 print([np.float64(3)], np.array([[1], [2, 3]]).dtype, LooseVersion("1.10") > LooseVersion("1.9"))
 print(mx.context.num_gpus(), mx.nd.ones((2,), mx.gpu(1)) + 1)
-print({mx.nd.ones((1,), mx.gpu(i)).data.devices().pop().id for i in range(3)})
+print({mx.nd.ones((1,), mx.gpu(i)).to_jax().devices().pop().id for i in range(3)})
 """
 
 

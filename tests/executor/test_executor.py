@@ -464,7 +464,7 @@ def test_a_graph_without_arguments_runs_on_its_context(train):
     executor = net.simple_bind(mx.cpu(2))
     for output in executor.forward(is_train=train):
         assert output.context == mx.cpu(2)
-        assert output.data.devices() == {mx.cpu(2).jax_device}
+        assert output.to_jax().devices() == {mx.cpu(2).jax_device}
     np.testing.assert_array_equal(executor.outputs[0].asnumpy(), np.full((2, 3), 2))
 
 

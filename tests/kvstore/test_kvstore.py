@@ -140,7 +140,7 @@ def test_each_array_gets_it_on_its_own_device(name):
     for i, each in enumerate(out):
         assert each.asnumpy().tolist() == [7, 7]
         assert each.context == cpu(i)
-        assert each.data.devices() == {cpu(i).jax_device}
+        assert each.to_jax().devices() == {cpu(i).jax_device}
 
 
 def test_values_are_copied():

@@ -36,7 +36,7 @@ def wrap(value):
 
 
 def on_device(value):
-    return wrap(np.asarray(value)).data
+    return wrap(np.asarray(value)).to_jax()
 
 
 def check(shown, expected, *, only_local):
@@ -181,7 +181,7 @@ def test_reset_forgets_what_is_being_computed():
 def test_more_than_two_labels_raise_at_once(kind, average):
     metric = kind(average=average)
     metric.update(np.array([0, 1, 1.0]), np.eye(2)[[0, 1, 1]])
-    for label in (np.array([0, 1, 2.0]), nd.array([0, 1, 2]), nd.array([0, 1, 2]).data):
+    for label in (np.array([0, 1, 2.0]), nd.array([0, 1, 2]), nd.array([0, 1, 2]).to_jax()):
         with pytest.raises(ValueError, match="more than two values"):
             metric.update(label, np.eye(3))
     assert metric.get()[1] == 1

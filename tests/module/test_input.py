@@ -97,13 +97,13 @@ def test_a_net_without_parameters_runs_where_the_module_is(context):
     module.init_params()
     module.forward(mx.io.DataBatch(train.next().data), is_train=False)
     (output,) = module.get_outputs()
-    assert output.data.devices() == {context.jax_device}
+    assert output.to_jax().devices() == {context.jax_device}
 
 
 @pytest.mark.parametrize("aligned", [True, False])
 def test_batches_in_order_are_windows_on_the_data(aligned):
     train = numbers(shape=(16,) if aligned else (10,))
-    whole = np.asarray(train.data[0][1].data)
+    whole = np.asarray(train.data[0][1].to_jax())
     for batch in train:
         assert np.shares_memory(batch.data[0]._cell.rows, whole)
 

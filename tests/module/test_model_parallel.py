@@ -87,7 +87,7 @@ def assert_same_parameters(module, other):
 
 def assert_on(array, number):
     assert array.context == mx.cpu(number)
-    assert array.data.devices() == {mx.cpu(number).jax_device}
+    assert array.to_jax().devices() == {mx.cpu(number).jax_device}
 
 
 OPTIMIZERS = [

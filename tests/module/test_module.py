@@ -359,7 +359,7 @@ def test_half_precision_with_master_weights(dtype):
         module.forward_backward(batch)
         module.update()
     _, master = module._updater.states[0]
-    assert str(module.get_params()[0]["fc_weight"].data.dtype) == dtype
+    assert str(module.get_params()[0]["fc_weight"].to_jax().dtype) == dtype
     assert master.dtype == np.float32
     np.testing.assert_allclose(
         values(module)["fc_weight"].astype(np.float32), master.asnumpy(), rtol=1e-2

@@ -91,7 +91,7 @@ def test_an_array_waits_for_its_first_reader(dtype):
     assert (array.shape, np.dtype(array.dtype)) == ((2, 2), jax.numpy.dtype(dtype))
     assert array.asnumpy().tolist() == [[1, 2], [3, 4]]
     assert array._cell.rows is not None, "reading from the host transfers nothing"
-    assert array.data.committed and array._cell.rows is None
+    assert array.to_jax().committed and array._cell.rows is None
 
 
 @pytest.mark.parametrize(("dtype", "value"), [("float64", 1 / 3), ("int64", 2**40)])
@@ -107,7 +107,7 @@ def test_a_view_of_an_array_nobody_has_read_has_its_type(dtype, value):
 
 def test_an_array_may_first_be_read_inside_a_trace():
     array = mx.nd.array([1, 2])
-    doubled = jax.jit(lambda x: x * array.data)(np.float32(2))
+    doubled = jax.jit(lambda x: x * array.to_jax())(np.float32(2))
     assert doubled.tolist() == [2, 4]
     assert array.asnumpy().tolist() == [1, 2]
 
@@ -122,7 +122,7 @@ def test_a_write_during_the_first_read_stays(monkeypatch):
         return place(value, *args, **kwargs)
 
     monkeypatch.setattr(jax, "device_put", put)
-    assert array.data.tolist() == [7, 7]
+    assert array.to_jax().tolist() == [7, 7]
 
 
 def test_a_device_that_is_not_there_is_told_at_once():

@@ -86,7 +86,7 @@ def test_results_share_no_memory():
 def test_what_was_handed_out_does_not_change():
     x = mx.nd.zeros((2, 2)) + 1
     x[0] = 2  # in place from now on
-    device, host, copy = x.data, x.asnumpy(), x.copy()
+    device, host, copy = x.to_jax(), x.asnumpy(), x.copy()
     x.attach_grad()
     with mx.autograd.record():
         y = (x * x).sum()
@@ -162,7 +162,7 @@ def test_an_array_written_by_out_owns_its_memory():
     mx.nd.identity(x, out=out)
     out[0] = 9  # in place
     assert x.asnumpy().tolist() == [1, 2]
-    device = out.data
+    device = out.to_jax()
     out[0] = 7
     assert device.tolist() == [9, 2]
     half = mx.nd.zeros((2,), dtype="float16")

@@ -43,7 +43,7 @@ def traced(monkeypatch):
 
 
 def test_places_on_a_device_share_a_program(traced):
-    array, rows = NDArray(Cell(mx.nd.zeros((9, 3)).data), mx.cpu()), mx.nd.ones((3,))
+    array, rows = NDArray(Cell(mx.nd.zeros((9, 3)).to_jax()), mx.cpu()), mx.nd.ones((3,))
     for at in range(9):
         array[at] = at
         array[at] = float(at)
@@ -67,7 +67,7 @@ def test_places_on_the_host_are_written_in_place():
     view, same = array[2:4].reshape((3, 2))[1], array.detach()
     view[:] = 4
     assert array._cell.rows is rows and same.asnumpy()[2].tolist() == [7, 9, 4]
-    copy, device = array.copy(), array.data
+    copy, device = array.copy(), array.to_jax()
     array[0] = 0
     assert copy.asnumpy()[0].tolist() == device[0].tolist() == [1, 9, 1]
 

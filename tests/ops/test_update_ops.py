@@ -99,7 +99,7 @@ def test_several_weights(kind, states, weights, changed, preloaded):
     tolerance = 2e-3 if low == "float16" else 1e-5
     for i, (weight, held) in enumerate(made):
         np.testing.assert_allclose(weight.asnumpy(), weights[i], rtol=tolerance)
-        assert str(weight.data.dtype) == low
+        assert str(weight.to_jax().dtype) == low
         for state, figures in changed.items():
             np.testing.assert_allclose(held[state].asnumpy(), figures[i], rtol=1e-3, atol=1e-5)
 

@@ -44,12 +44,12 @@ def test_same_as_eager_updates(run):
     assert hash(rule) == hash(traced.tree_rule(names))
     assert rule == traced.tree_rule(names)
     step = jax.jit(rule.update)
-    params = {n: w.data for n, w in zip(names, weights, strict=True)}
+    params = {n: w.to_jax() for n, w in zip(names, weights, strict=True)}
     state = rule.init(params)
     for number in range(STEPS):
         grads = [nd.array(g, dtype=dtype) for g in runs.gradients(number)[:count]]
         updater(list(range(count)), grads, weights)
-        by_name = {n: g.data for n, g in zip(names, grads, strict=True)}
+        by_name = {n: g.to_jax() for n, g in zip(names, grads, strict=True)}
         params, state = step(by_name, state, params, traced.hyper(range(count)))
     for i, name in enumerate(names):
         np.testing.assert_allclose(params[name], weights[i].asnumpy(), rtol=2e-6, atol=2e-6)
@@ -192,7 +192,7 @@ def test_bfloat16_gets_a_master_copy():
         updater(0, nd.ones((2,), dtype="bfloat16"), weight)
     master, _ = updater.states[0]
     assert master.asnumpy() == pytest.approx(1 - 3e-4, abs=1e-6)
-    assert str(weight.data.dtype) == "bfloat16"
+    assert str(weight.to_jax().dtype) == "bfloat16"
 
 
 def test_weights_on_several_devices():
@@ -201,5 +201,5 @@ def test_weights_on_several_devices():
     updater([0, 1], [nd.ones((2,), ctx=cpu(1)) for _ in range(2)], weights)
     for i, w in enumerate(weights):
         assert w.context == cpu(i)
-        assert w.data.devices() == {cpu(i).jax_device}
+        assert w.to_jax().devices() == {cpu(i).jax_device}
         assert w.asnumpy().tolist() == [0, 0]

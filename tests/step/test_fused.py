@@ -163,7 +163,7 @@ def lend_by_assignment(module):
 
 
 def lend_raw(module):
-    raw = module._exec_group.param_arrays[0][0].data
+    raw = module._exec_group.param_arrays[0][0].to_jax()
     return lambda: np.asarray(raw)
 
 

@@ -153,7 +153,7 @@ def test_everything_is_where_its_group_is():
 
 def assert_on(array, number):
     assert array.context == mx.cpu(number)
-    assert array.data.devices() == {mx.cpu(number).jax_device}
+    assert array.to_jax().devices() == {mx.cpu(number).jax_device}
 
 
 def test_operators_without_a_group_run_beside_their_first_input():
