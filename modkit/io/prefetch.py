@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import itertools
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -91,11 +92,13 @@ class PrefetchingIter(HeldBatchIter):
 
     Args:
         iters: an iterator or a list of them; of the same number of batches and the same padding.
-        rename_data: for each iterator, new names of its data by their old ones.
+        rename_data: for each iterator, new names of its data by their old ones. The last ones may
+            be left out for iterators without any.
         rename_label: the same for labels.
 
     Raises:
-        ParameterError: there are no iterators, or their number is not that of the renamings.
+        ParameterError: there are no iterators, or more renamings than iterators.
+        NameNotFoundError: data or a label without a new name.
     """
 
     def __init__(
@@ -110,7 +113,7 @@ class PrefetchingIter(HeldBatchIter):
             raise ParameterError("PrefetchingIter: got no iterators, expected at least one")
         for what, renames in (("rename_data", rename_data), ("rename_label", rename_label)):
             listed = isinstance(renames, list | tuple)
-            if renames is not None and not (listed and len(renames) == self.n_iter):
+            if renames is not None and not (listed and len(renames) <= self.n_iter):
                 got = f"{len(renames)} dictionaries" if listed else type(renames).__name__
                 raise ParameterError(
                     f"PrefetchingIter: {what}: got {got}, expected a list with one for each of "
@@ -238,9 +241,8 @@ def _renamed(
 ) -> list[Any]:
     if renames is None:
         return [desc for group in groups for desc in group]
-    return [
-        _rename(desc, names) for group, names in zip(groups, renames, strict=True) for desc in group
-    ]
+    named = itertools.zip_longest(groups, renames, fillvalue={})
+    return [_rename(desc, names) for group, names in named for desc in group]
 
 
 def _rename(desc: Any, names: Mapping[str, str]) -> DataDesc:

@@ -149,6 +149,15 @@ def test_buckets_go_through():
     assert seen == [(8, [("x", (1, 1))]), (9, [("x", (1, 2))]), (10, [("x", (1, 3))])]
 
 
+def test_iterators_without_labels_need_no_names_of_them():
+    labelled, bare = (NDArrayIter(np.ones(2), label, 1) for label in (np.ones(2), None))
+    names = [{"data": "x"}, {"data": "y"}]
+    it = PrefetchingIter([labelled, bare], names, [{"softmax_label": "z"}])
+    assert it.provide_label == [("z", (1,))]
+    with pytest.raises(KeyError, match="no new name for 'softmax_label'"):
+        PrefetchingIter([bare, labelled], names, [{}]).provide_label  # noqa: B018
+
+
 @pytest.mark.parametrize(
     ("make", "error", "says"),
     [
