@@ -29,11 +29,19 @@ def _first_not_finite(run: Run, outputs: Sequence[Any], *, params: bool = True) 
     module = run.module
     for place, value in enumerate(outputs):
         if hasattr(value, "_cell") and np.isnan(np.asarray(value._cell.get())).any():
-            return f"output {module.output_names[place]!r} is NaN"
+            return f"output {_output_name(module, place)} is NaN"
     for name, value in module._values().items() if params else ():
         if not np.isfinite(np.asarray(value)).all():
             return f"parameter {name!r} is not finite"
     return None
+
+
+def _output_name(module: Any, place: int) -> str:
+    """The name of an output; its number where the module's class is a user's without names."""
+    try:
+        return repr(module.output_names[place])
+    except NotImplementedError:
+        return f"number {place}"
 
 
 class TerminateOnNaN(Callback):

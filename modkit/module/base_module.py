@@ -732,7 +732,7 @@ class BaseModule:
 
     def _init_params(self, given: InitArguments) -> None:
         """Give every parameter a value, in a bound module."""
-        raise NotImplementedError
+        raise self._unwritten("init_params")
 
     def set_params(
         self,
@@ -832,7 +832,7 @@ class BaseModule:
         self, kvstore: Any, optimizer: Any, params: Any, force_init: bool, sharded: bool, /
     ) -> None:
         """Make the optimizer of a module whose parameters have values."""
-        raise NotImplementedError
+        raise self._unwritten("init_optimizer")
 
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
         """States that are kept from batch to batch: none here."""
@@ -875,68 +875,73 @@ class BaseModule:
     def _present_workers(self) -> Any:
         """The processes over which gradients are summed; ``None`` where there is one."""
 
+    def _unwritten(self, what: str) -> NotImplementedError:
+        return NotImplementedError(
+            f"{type(self).__name__} has no {what}; its author has to write it"
+        )
+
     @property
     def data_names(self) -> list[str]:
         """Names of the data inputs."""
-        raise NotImplementedError
+        raise self._unwritten("data_names")
 
     @property
     def output_names(self) -> list[str]:
         """Names of the outputs."""
-        raise NotImplementedError
+        raise self._unwritten("output_names")
 
     @property
     def data_shapes(self) -> list[Any]:
         """Names and shapes of the data inputs."""
-        raise NotImplementedError
+        raise self._unwritten("data_shapes")
 
     @property
     def label_shapes(self) -> list[Any] | None:
         """Names and shapes of the labels."""
-        raise NotImplementedError
+        raise self._unwritten("label_shapes")
 
     @property
     def output_shapes(self) -> list[Any]:
         """Names and shapes of the outputs."""
-        raise NotImplementedError
+        raise self._unwritten("output_shapes")
 
     def _bind(
         self, data: InputShapes, labels: InputShapes | None, rebind: bool, shared: Any, req: GradReq
     ) -> None:
         """Make the arrays: see `bind`, which has set ``for_training`` and ``inputs_need_grad``."""
-        raise NotImplementedError
+        raise self._unwritten("bind")
 
     def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
         """Parameters and auxiliary states by name."""
-        raise NotImplementedError
+        raise self._unwritten("get_params")
 
     def forward(self, data_batch: DataBatch, is_train: bool | None = None) -> None:
         """Run a batch."""
-        raise NotImplementedError
+        raise self._unwritten("forward")
 
     def backward(self, out_grads: OutGrads | None = None) -> None:
         """Gradients of the last batch."""
-        raise NotImplementedError
+        raise self._unwritten("backward")
 
     def update(self) -> None:
         """Let the optimizer use the gradients."""
-        raise NotImplementedError
+        raise self._unwritten("update")
 
     def update_metric(self, eval_metric: EvalMetric, labels: Any, pre_sliced: bool = False) -> None:
         """Add the last batch's outputs to a metric."""
-        raise NotImplementedError
+        raise self._unwritten("update_metric")
 
     def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
         """Outputs of the last batch."""
-        raise NotImplementedError
+        raise self._unwritten("get_outputs")
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
         """Gradients of the data inputs."""
-        raise NotImplementedError
+        raise self._unwritten("get_input_grads")
 
     def install_monitor(self, mon: Monitor) -> None:
         """Show every operator's outputs to a Monitor."""
-        raise NotImplementedError
+        raise self._unwritten("install_monitor")
 
 
 def _param(epoch: int, nbatch: int, metric: Any, known: Mapping[str, Any]) -> BatchEndParam:

@@ -120,7 +120,7 @@ class PythonModule(BaseModule):
 
     def _compute_output_shapes(self) -> Any:
         """Names and shapes of the outputs. A subclass writes this."""
-        raise NotImplementedError
+        raise self._unwritten("_compute_output_shapes")
 
 
 def _named(what: str, shapes: InputShapes, names: list[str]) -> list[DataDesc]:

@@ -313,6 +313,22 @@ def test_not_finite_is_named():
         fit(mx.callback.TerminateOnNaN(), optimizer_params=huge)
 
 
+def test_outputs_of_a_module_without_their_names_have_numbers():
+    class Own(mx.mod.BaseModule):
+        bind = init_params = init_optimizer = lambda self, *_, **__: vars(self).update(made)
+        backward = update = set_params = update_metric = lambda self, *_, **__: None
+        get_params, forward = lambda self: ({}, {}), lambda self, batch, **_: None
+
+        def get_outputs(self, merge_multi_context=True):
+            return [mx.nd.ones((1,)), mx.nd.array([np.nan])]
+
+    made = dict.fromkeys(("binded", "params_initialized", "optimizer_initialized"), True)
+    with pytest.raises(mx.callback.NotFiniteError, match="output number 1 is NaN"):
+        Own().fit(data(), num_epoch=1, callbacks=[mx.callback.TerminateOnNaN()])
+    with pytest.raises(NotImplementedError, match="Own has no output_shapes; its author"):
+        Own().output_shapes  # noqa: B018
+
+
 def test_lr_finder_sweeps_and_restores(tmp_path):
     finder = mx.callback.LRFinder(1e-4, 10, batches=9, path=tmp_path / "a" / "lr.png")
     module = fit(num_epoch=1)
