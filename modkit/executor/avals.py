@@ -12,7 +12,7 @@ from modkit.errors import MXNetError, NotSupportedError, ShapeError, nearest
 from modkit.ndarray.storage import x64_for
 from modkit.ops.dtypes import dtype_name
 from modkit.ops.partial_shapes import complete, plain_sizes
-from modkit.ops.shape_inference import size_bytes
+from modkit.ops.shape_inference import has_open_shape, size_bytes
 from modkit.symbol.control_flow import ControlFlow
 from modkit.symbol.graph import Graph, Node
 from modkit.symbol.graph_inference import Solution, given_shape, infer_dtypes, infer_shapes
@@ -59,12 +59,17 @@ def avals_of(
         )
     args = found.of(graph.arguments)
     unknown = [n.name for n, s in zip(graph.arguments, args, strict=True) if not complete(s)]
+    unknown += [
+        f"{n.name} (of operator {n.op_name})"
+        for n in graph.nodes
+        if not (n.is_variable or complete(found.outputs(n)[0])) and has_open_shape(n.op, n.params)
+    ]
     if unknown:
         strange = [n for n in shapes if n not in names]
         hint = f"\n  {strange[0]!r} is no input.{nearest(strange[0], names)}" if strange else ""
         raise ShapeError(
             f"{where}: cannot decide the shape of {', '.join(unknown)} from:{listing or ' nothing'}"
-            f"\n  pass the shapes of all data inputs and labels{hint}"
+            f"\n  pass the shapes of all data inputs and labels, and operators their sizes{hint}"
         )
     return GraphAvals(
         _named(graph.arguments, args, dtypes.of(graph.arguments)),

@@ -138,8 +138,8 @@ def test_a_range_without_an_end_has_the_shape_that_its_reader_decides(attrs, sha
     assert executor.forward()[0].asnumpy().tolist() == want
     alone = sym.arange(infer_range=True, **attrs)
     for undecided in (alone, sym.concat(alone, sym.ones(2, dtype=dtype), dim=0)):
-        with pytest.raises(MXNetError, match="give stop"):
-            undecided.eval()[0].asnumpy()
+        with pytest.raises(MXNetError, match=r"shape of _?arange\d \(of operator _arange\)"):
+            undecided.eval()
 
 
 def test_open_shapes_are_filled_in():

@@ -117,6 +117,18 @@ def test_graphs_run():
         assert module.get_outputs()[0].shape == (3, 4)
 
 
+def test_a_size_of_0_that_nothing_decides_is_an_error_without_numpy_shapes():
+    net = mx.sym.concat(X, mx.sym.zeros((0,), name="none"), dim=0)
+    for bind in (lambda: net.eval(x=mx.nd.ones((3,))), lambda: net.simple_bind(mx.cpu(), x=(3,))):
+        with pytest.raises(mx.MXNetError, match=r"cannot decide the shape of none \(of operator"):
+            bind()
+        with mx.np_shape():
+            bind()
+    with mx.np_shape():
+        (made,) = net.bind(mx.cpu(), {"x": mx.nd.ones((3,))}).forward()
+    assert made.shape == made.asnumpy().shape == (3,)
+
+
 @pytest.mark.parametrize("shape", [(), (0,), (2,)])
 def test_a_range_without_an_end_has_any_number_of_elements(shape):
     with mx.np_shape():
