@@ -66,7 +66,8 @@ def set_config(**kwargs: Any) -> None:
     MXNet's other options are accepted without effect: a trace of JAX contains all events.
 
     Raises:
-        ParameterError: not an option of MXNet, or a switch that is neither True nor False.
+        ParameterError: not an option of MXNet, a switch that is neither True nor False, or a
+            ``dump_period`` that is no number.
         NotSupportedError: another process than the worker.
     """
     global _folder, _aggregates, _imperative, aggregated
@@ -74,16 +75,21 @@ def set_config(**kwargs: Any) -> None:
         if name not in _KNOWN:
             raise not_taken("set_config", name, _KNOWN)
     _need_worker("set_config", kwargs.get("profile_process", "worker"))
-    on = {name: _switch("set_config", name, kwargs[name]) for name in _SWITCHES if name in kwargs}
+    on = {name: _switch(name, kwargs[name]) for name in _SWITCHES if name in kwargs}
+    period = kwargs.get("dump_period", 1)
+    try:
+        float(str(period))
+    except ValueError:
+        raise ParameterError(f"set_config: dump_period: got {period!r}, expected seconds") from None
     _folder = str(kwargs.get("filename", _folder)).removesuffix(".json")
     _aggregates = on.get("aggregate_stats", False)
     _imperative = on.get("profile_all", False) or on.get("profile_imperative", True)
     aggregated = _present()
 
 
-def _switch(where: str, name: str, value: Any) -> bool:
+def _switch(name: str, value: Any) -> bool:
     word = str(value).lower()
-    expect(word in _WORDS, f"{where}: {name}", value, "True or False")
+    expect(word in _WORDS, f"set_config: {name}", value, "True or False")
     return _WORDS[word]
 
 
@@ -240,14 +246,15 @@ def dumps(
     Raises:
         ParameterError: an unknown format or order, or a switch that is neither True nor False.
     """
-    reset = _switch("dumps", "reset", reset)
-    ascending = _switch("dumps", "ascending", ascending)
     columns = ("Count", "Total", "Min", "Max", "Avg")
-    if format not in ("table", "json") or sort_by.capitalize() not in columns:
-        raise ParameterError(
-            f"dumps: got format={format!r}, sort_by={sort_by!r}, expected table or json, and one "
-            f"of {', '.join(map(str.lower, columns))}"
-        )
+    for name, value, known in (
+        ("reset", reset, (True, False)),
+        ("ascending", ascending, (True, False)),
+        ("format", format, ("table", "json")),
+        ("sort_by", sort_by, tuple(map(str.lower, columns))),
+    ):
+        if value not in known:
+            raise ParameterError(f"dumps: {name}: got {value!r}, expected one of {known}")
     with _lock:
         sections = {section: dict(times) for section, times in _times_ms.items()}
         if reset:
@@ -284,8 +291,8 @@ _HEAD = tuple(
 
 
 def profiler_set_config(mode: str = "symbolic", filename: str = "profile.json") -> None:
-    """`set_config` of MXNet before 1.3; ``mode`` does not matter: a trace contains all events."""
-    set_config(filename=filename)
+    """`set_config` of MXNet before 1.3, with the switch ``profile_MODE``."""
+    set_config(**{f"profile_{mode}": True}, filename=filename)
 
 
 def profiler_set_state(state: str = "stop") -> None:
@@ -398,24 +405,24 @@ class Marker(_Named):
 
 
 class Counter(_Named):
-    """A named number, readable as ``value``; it does not appear in JAX's traces."""
+    """A named whole number, readable as ``value``; it does not appear in JAX's traces."""
 
     def __init__(self, domain: Domain, name: str, value: float | None = None):
         super().__init__(name)
         self.domain = domain
-        self.value = 0 if value is None else value
+        self.set_value(0 if value is None else value)
 
     def set_value(self, value: float) -> None:
         """Set the value."""
-        self.value = value
+        self.value = int(value)
 
     def increment(self, delta: float = 1) -> None:
         """Add to the value."""
-        self.value += delta
+        self.value += int(delta)
 
     def decrement(self, delta: float = 1) -> None:
         """Subtract from the value."""
-        self.value -= delta
+        self.value -= int(delta)
 
     def __iadd__(self, delta: float) -> Self:
         self.increment(delta)

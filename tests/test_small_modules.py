@@ -180,10 +180,31 @@ def test_profiler_writes_a_trace(tmp_path):
     assert found["Memory"] == {}
     assert found["Unit"] == {"Time": "ms", "Memory": "kB"}  # MXNet 1.9.1
     assert "task" not in mx.profiler.dumps()
-    with pytest.raises(ParameterError, match="expected table or json"):
-        mx.profiler.dumps(format="xml")
-    with pytest.raises(ParameterError, match="dumps: reset: got 2, expected True or False"):
-        mx.profiler.dumps(reset=2)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: mx.profiler.dumps(format="xml"), "format: got 'xml', expected one of .'table'"),
+        (lambda: mx.profiler.dumps(sort_by=None), "sort_by: got None, expected one of .'count'"),
+        (lambda: mx.profiler.dumps(sort_by="TOTAL"), "sort_by: got 'TOTAL'"),
+        (lambda: mx.profiler.dumps(reset=2), r"dumps: reset: got 2, expected one of \(True"),
+        (lambda: mx.profiler.dumps(ascending="False"), "ascending: got 'False', expected"),
+        (lambda: mx.profiler.set_config(dump_period="x"), "dump_period: got 'x', expected sec"),
+        (lambda: mx.profiler.set_config(dump_period=True), "dump_period: got True"),
+        (lambda: mx.profiler.profiler_set_config("x"), "no parameter 'profile_x'"),
+        (lambda: mx.profiler.Counter(mx.profiler.Domain("d"), "c", "x"), "invalid literal"),
+    ],
+)
+def test_profiler_refusals(call, says):
+    with pytest.raises(ValueError, match=says):
+        call()
+
+
+def test_counters_count_whole_numbers():
+    counter = mx.profiler.Counter(mx.profiler.Domain("d"), "c", 2.5)
+    counter += 1.9
+    assert counter.value == 3  # int(), as in MXNet
 
 
 @pytest.fixture
