@@ -75,7 +75,9 @@ def deconv_geometry(data: Shape, attrs: Attrs) -> tuple[Geometry, Shape]:
     kernel = attrs["kernel"]
     geometry = Geometry.of(data, attrs, "Deconvolution")
     adj = per_axis(attrs["adj"], kernel, 0, "Deconvolution: adj")
-    target = per_axis(attrs["target_shape"], kernel, 0, "Deconvolution: target_shape")
+    wanted = attrs["target_shape"] or ()
+    wanted = wanted[: len(kernel)] if any(wanted) else ()
+    target = per_axis(wanted, kernel, 0, "Deconvolution: target_shape")
     sizes = [data[i] for i in spatial_axes(geometry.layout)]
     each = zip(sizes, kernel, *geometry[1:], adj, target, strict=True)
     margins = [_deconv_margins(*numbers) for numbers in each]
@@ -143,7 +145,8 @@ def deconvolution(
         stride: how much space grows, default 1 each.
         pad: positions cut from both ends, default 0 each.
         adj: positions added at the far end, less than ``stride``.
-        target_shape: spatial sizes wanted, in place of ``pad`` and ``adj``.
+        target_shape: spatial sizes wanted, in place of ``pad`` and ``adj``; further ones have no
+            effect, and neither have zeros alone.
 
     Shapes:
         data: (N, C, *space), or as ``layout`` says.

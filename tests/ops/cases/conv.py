@@ -12,6 +12,8 @@ TARGETS = [
     {"target_shape": (8,)},
     {"target_shape": (6,)},
     {"target_shape": (0,)},
+    {"target_shape": (7, 9)},
+    {"target_shape": (0, 0)},
     {"target_shape": (7,), "pad": (2,)},
     {"adj": (1,)},
     {"pad": (1,), "adj": (1,)},
