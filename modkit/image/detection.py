@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from modkit.errors import ShapeError, expect
 from modkit.files import located
+from modkit.image.augmenters import IMAGENET_MEAN, IMAGENET_STD
 from modkit.image.detection_augmenters import CreateDetAugmenter as CreateDetAugmenter
 from modkit.image.detection_augmenters import (
     CreateMultiRandCropAugmenter as CreateMultiRandCropAugmenter,
@@ -19,6 +21,7 @@ from modkit.image.detection_augmenters import DetHorizontalFlipAug as DetHorizon
 from modkit.image.detection_augmenters import DetRandomCropAug as DetRandomCropAug
 from modkit.image.detection_augmenters import DetRandomPadAug as DetRandomPadAug
 from modkit.image.detection_augmenters import DetRandomSelectAug as DetRandomSelectAug
+from modkit.image.drawing import show, with_boxes
 from modkit.image.iterator import ImageIter, Sample
 from modkit.io import DataBatch
 from modkit.io.packing import box_label
@@ -130,6 +133,52 @@ class ImageDetIter(ImageIter):
         for each in (self, it):
             each.reshape(label_shape=shape)
         return it
+
+    def draw_next(
+        self,
+        color: Sequence[int] | None = None,
+        thickness: int = 2,
+        mean: Any = None,
+        std: Any = None,
+        clip: bool = True,
+        waitKey: int | None = None,
+        window_name: str = "draw_next",
+        id2labels: Mapping[int, str] | None = None,
+    ) -> Iterator[np.ndarray]:
+        """The following images, one by one, as augmented, with their boxes drawn.
+
+        Args:
+            color: red, green and blue of the boxes; default one drawn for each.
+            thickness: of the lines, in pixels.
+            mean, std: what the augmenters subtract and divide by, which is undone first; ``True``
+                for ImageNet's.
+            clip: numbers outside of 0 ... 255 become the nearest of these; else they wrap around.
+            waitKey: milliseconds for which a window of OpenCV shows each; default no window.
+            window_name: its name.
+            id2labels: names by class, to be written into the boxes.
+
+        Returns:
+            Images (H, W, 3) of uint8.
+
+        Raises:
+            NotSupportedError: Pillow is not installed, or OpenCV for ``waitKey``.
+        """
+        scale = 1.0 if std is None else IMAGENET_STD if std is True else np.asarray(std)
+        offset = 0.0 if mean is None else IMAGENET_MEAN if mean is True else np.asarray(mean)
+        while True:
+            with self._turn:
+                self._fill(samples := [], 1)
+            if not samples:
+                return
+            ((image, label),) = samples
+            pixels = image.transpose(1, 2, 0) * scale + offset
+            whole = (np.clip(pixels, 0, 255) if clip else pixels).astype(np.int64).astype(np.uint8)
+            boxes = label[label[:, 0] >= 0]
+            colors = [tuple(color or random.choices(range(256), k=3)) for _ in boxes]
+            drawn = with_boxes(whole, boxes, colors, thickness, id2labels or {})
+            if waitKey is not None:
+                show(drawn, window_name, waitKey)
+            yield drawn
 
     def augmentation_transform(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, data: NDArray, label: np.ndarray

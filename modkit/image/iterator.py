@@ -145,19 +145,19 @@ class ImageIter(DataIter):
         carried, self._carried = self._carried, []
         samples = list(carried)
         if not self._ended:
-            self._fill(samples)
+            self._fill(samples, self.batch_size)
         missing = self.batch_size - len(samples)
         if missing and (not samples or self.last_batch_handle != "pad"):
             self._carried = samples if self.last_batch_handle == "roll_over" else []
             raise StopIteration
         while len(samples) < self.batch_size:  # a small set of images is repeated
             self._ended = True
-            self._fill(samples)
+            self._fill(samples, self.batch_size)
         return self._batch(samples, missing or (self.batch_size - len(carried)) % self.batch_size)
 
-    def _fill(self, samples: list[Sample]) -> None:
-        """Add samples until there is a batch of them, or no more."""
-        while len(samples) < self.batch_size:
+    def _fill(self, samples: list[Sample], count: int) -> None:
+        """Add samples until there are so many of them, or no more."""
+        while len(samples) < count:
             try:
                 label, encoded = self.next_sample()
             except StopIteration:

@@ -2,6 +2,8 @@
 
 import json
 import random
+import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -219,6 +221,31 @@ def test_boxes(folder):
     plain = mx.image.ImageDetIter(7, (3, 8, 8), path_imgrec=folder / "d.rec")
     want = [[1, 0.1, 0.2, 0.5, 0.6], [1, 0.3, 0.3, 0.9, 0.8]]
     np.testing.assert_allclose(plain.next().label[0][1].asnumpy(), want, rtol=1e-6)
+
+
+def test_boxes_are_drawn(folder, monkeypatch):
+    shape, red = (3, 40, 50), (255, 0, 0)
+    it = mx.image.ImageDetIter(3, shape, path_imgrec=folder / "d.rec", mean=True, std=True)
+    drawn = list(it.draw_next(red, 1, mean=True, std=True))
+    assert [each.shape for each in drawn] == [(40, 50, 3)] * 7
+    edges = (drawn[1] == red).all(2)
+    assert edges[8, 5:26].all() and edges[24, 5:26].all() and edges[8:25, [5, 25]].all()  # box 1
+    assert edges[12, 15:45].all() and not edges[:8].any() and not edges[33:].any()
+    plain = mx.image.ImageDetIter(7, shape, path_imgrec=folder / "d.rec").next().data[0].asnumpy()
+    off = np.abs(drawn[1] - plain[1].transpose(1, 2, 0))[~edges]
+    assert off.max() <= 1  # cut off, not rounded
+
+    it.reset()
+    named = next(it.draw_next(red, 1, mean=True, std=True, id2labels={0: "cat", 1: "dog"}))
+    assert (named != drawn[0]).any()
+    with pytest.raises(mx.MXNetError, match="waitKey: windows need OpenCV"):
+        next(it.draw_next(waitKey=1))
+    shown = []
+    opencv = types.SimpleNamespace(imshow=lambda *a: shown.append(a), waitKey=shown.append)
+    monkeypatch.setitem(sys.modules, "cv2", opencv)
+    image = next(it.draw_next(red, waitKey=7, window_name="boxes"))
+    (name, blue_first), wait_ms = shown
+    assert (name, wait_ms) == ("boxes", 7) and (blue_first == image[..., ::-1]).all()
 
 
 def test_a_subclass_reads_labels_of_another_form(folder):
