@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import modkit
+from modkit.absent import AbsentName
 from tools import record_api
 
 ROOT = Path(__file__).resolve().parent
@@ -24,7 +25,9 @@ TABLE = [
 def has(thing, name):
     """Whether a module, a class or the instances of a class have a public name."""
     declared = inspect.getmro(thing) if isinstance(thing, type) else ()
-    return hasattr(thing, name) or any(name in inspect.get_annotations(c) for c in declared)
+    if any(name in inspect.get_annotations(c) for c in declared):
+        return True
+    return not isinstance(getattr(thing, name, AbsentName("", "")), AbsentName)
 
 
 def lacking(place):

@@ -17,11 +17,15 @@ import sys
 from pathlib import Path
 
 MODULES = (
-    "", "attribute", "callback", "context", "executor", "initializer", "io", "kvstore",
-    "lr_scheduler", "metric", "mod", "model", "monitor", "name", "nd", "nd.contrib", "nd.image",
-    "nd.linalg", "nd.random", "nd.sparse", "operator", "optimizer", "random", "recordio",
-    "registry", "rnn", "sym", "sym.contrib", "sym.image", "sym.linalg", "sym.random", "sym.sparse",
-    "test_utils", "viz",
+    "", "attribute", "autograd", "base", "callback", "context", "contrib.amp", "contrib.autograd",
+    "contrib.io", "contrib.onnx", "contrib.quantization", "contrib.svrg_optimization",
+    "contrib.tensorboard", "contrib.text.embedding", "contrib.text.utils", "contrib.text.vocab",
+    "engine", "error", "executor", "executor_manager", "image", "initializer", "io", "kvstore",
+    "libinfo", "log", "lr_scheduler", "metric", "mod", "model", "monitor", "name", "nd",
+    "nd.contrib", "nd.image", "nd.linalg", "nd.random", "nd.sparse", "onnx", "operator",
+    "optimizer", "profiler", "random", "recordio", "registry", "rnn", "runtime", "sym",
+    "sym.contrib", "sym.image", "sym.linalg", "sym.random", "sym.sparse", "test_utils", "util",
+    "viz",
 )  # fmt: skip
 
 CLASSES = (
@@ -68,12 +72,23 @@ def of_module(module, package):
 
 
 def public_names(package):
-    """Public names by place: ``""`` is the package, ``"mod.Module"`` a class, and so on."""
+    """Public names by place: ``""`` is the package, ``"mod.Module"`` a class, and so on.
+
+    Classes that are not in `CLASSES` have the members alone that they do not inherit.
+    """
     found = {}
+    for place in ("amp", "svrg_optimization"):  # which no package imports
+        importlib.import_module(f"{package.__name__}.contrib.{place}")
     for place in MODULES:
         module = find(package, place)
-        if module is not None:
-            found[place] = of_module(module, package)
+        if module is None:
+            continue
+        found[place] = of_module(module, package)
+        for name in found[place]:
+            cls = getattr(module, name)
+            own = [n for n in vars(cls) if not n.startswith("_")] if inspect.isclass(cls) else []
+            if own and place:
+                found[f"{place}.{name}"] = sorted(own)
     for place in CLASSES:
         cls = find(package, place)
         if cls is not None:

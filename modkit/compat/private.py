@@ -197,6 +197,10 @@ ADDED: dict[str, Mapping[str, Any]] = {
         "NDArray": NDArray, "MXNetError": MXNetError, "is_np_shape": is_np_shape,
         "NotImplementedForSymbol": NotImplementedForSymbol, "_internal": modkit.sym._internal,
     },
+    "modkit.errors": {
+        "InternalError": type("InternalError", (MXNetError,), {"__doc__": "A defect."}),
+        "register": base.register_error, "register_error": base.register_error,
+    },
     "modkit.executor": _MANAGER,
     "modkit.io": _ITERATORS,
     "modkit.rnn": _CELLS | {"save_checkpoint": save_checkpoint, "DataBatch": DataBatch,

@@ -19,14 +19,15 @@ def set_is_training(is_train: bool) -> bool:
     return before
 
 
-def train_section() -> Any:
-    """A scope that records, in training mode: ``mx.autograd.record()``."""
-    return autograd.record()
+def TrainingStateScope(enter_state: bool) -> Any:
+    """A scope that records, in training mode, or one that does neither."""
+    return autograd.record() if enter_state else autograd.pause()
 
 
-def test_section() -> Any:
-    """A scope inside of `train_section` that does not record: ``mx.autograd.pause()``."""
-    return autograd.pause()
+train_section = functools.partial(TrainingStateScope, True)
+"""A scope that records, in training mode: ``mx.autograd.record()``."""
+test_section = functools.partial(TrainingStateScope, False)
+"""A scope inside of `train_section` that does not record: ``mx.autograd.pause()``."""
 
 
 def backward(

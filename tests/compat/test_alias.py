@@ -141,6 +141,10 @@ IMPORTS = [
         "and current_context() == modkit.cpu() and mx.nd is modkit.nd "
         "and ss.norm.cdf(0) == 0.5 and OrderedDict() == {} and 'symbolic' not in globals()",
     ),
+    (
+        "from mxnet.error import InternalError, register, register_error",
+        "issubclass(InternalError, modkit.MXNetError) and register is register_error",
+    ),
     ("from mxnet.util import getenv", "getenv is modkit.util.getenv"),
     (
         "import mxnet.runtime, mxnet.engine, mxnet.log, mxnet.libinfo, mxnet.profiler, mxnet.error",

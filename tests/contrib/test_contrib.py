@@ -119,6 +119,11 @@ def test_old_gradients():
     assert by_y.asscalar() == 4
     x = mx.nd.ones((1,))
     x.attach_grad()
+    for scope in (mx.contrib.autograd.train_section, mx.contrib.autograd.test_section):
+        with mx.contrib.autograd.TrainingStateScope(scope is mx.contrib.autograd.test_section):
+            found = mx.autograd.is_recording(), mx.autograd.is_training()
+            with scope():
+                assert found != (mx.autograd.is_recording(), mx.autograd.is_training())
     before = mx.contrib.autograd.set_is_training(True)
     assert mx.autograd.is_recording() and mx.autograd.is_training()
     y = 3 * x
