@@ -25,6 +25,21 @@ Names, files and numbers are MXNet's. Where MXNet 1.9.1 is plainly defective, or
 cannot do the same, modkit differs, and the docstring has a section `Differs:`. This page lists
 those sections; `python tools/list_differences.py` writes it. Names that modkit lacks are in
 [missing.md](missing.md).
+
+`modkit run` puts back names that Python and NumPy have dropped. It does not put back the syntax and
+built-in functions of Python 2, nor the arithmetic of NumPy 1, for which NumPy 2 has no switch:
+
+| program | NumPy 1 | NumPy 2 |
+|---|---|---|
+| `np.float32(1) + 1.5` | a float64 | a float32 |
+| `np.float32(0.1) == 0.1` | False | True |
+| `np.uint8(200) + 100` | 300 | 44, with a warning |
+| `np.array([1], "uint8") + 300` | of uint16 | an error |
+| `np.uint8(-1)`, `np.array([-1], "uint8")` | 255 | an error |
+| `float(a)`, `"%f" % a` for an array of shape (1,) | a number | an error, from NumPy 2.4 on |
+| `np.load(path)` of a pickled array | loads (before 1.16.3) | an error |
+
+After an error of these kinds `modkit run` names the change that the program needs.
 """
 PLACES = (
     "", "mod", "io", "nd", "nd.sparse", "nd.contrib", "sym", "sym.contrib", "metric", "optimizer",

@@ -1,4 +1,4 @@
-"""Python 2 in a program: the lines that Python 3 refuses, with the change that each needs."""
+"""Errors of programs for Python 2 and old NumPy: the lines and the changes that they need."""
 
 from __future__ import annotations
 
@@ -41,18 +41,63 @@ NAMES = {
     "xrange": "range", "unicode": "str", "basestring": "str", "raw_input": "input",
     "long": "int", "unichr": "chr", "reduce": "functools.reduce", "reload": "importlib.reload",
     "execfile": "exec(open(...).read())", "cmp": "(a > b) - (a < b)", "file": "open",
+    "apply": "f(*arguments)", "buffer": "memoryview", "intern": "sys.intern",
     "iteritems": "items", "itervalues": "values", "iterkeys": "keys", "has_key": "key in d",
-    "izip": "zip", "imap": "map", "ifilter": "filter", "maxint": "sys.maxsize",
+    "viewitems": "items", "viewvalues": "values", "viewkeys": "keys",
+    "izip": "zip", "imap": "map", "ifilter": "filter", "izip_longest": "itertools.zip_longest",
+    "maxint": "sys.maxsize", "setdefaultencoding": "leave it out, strings are Unicode",
+    "getcwdu": "os.getcwd", "func_name": "__name__", "func_code": "__code__",
+    "func_defaults": "__defaults__", "im_func": "__func__", "im_self": "__self__",
     "cPickle": "pickle", "Queue": "queue", "urllib2": "urllib.request", "StringIO": "io.StringIO",
     "cStringIO": "io.StringIO", "ConfigParser": "configparser", "Tkinter": "tkinter",
-    "urlparse": "urllib.parse", "commands": "subprocess", "thread": "_thread",
+    "urlparse": "urllib.parse", "commands": "subprocess", "thread": "_thread", "md5": "hashlib.md5",
+    "sets": "set", "exceptions": "builtins", "Image": "from PIL import Image",
     "SocketServer": "socketserver", "HTMLParser": "html.parser", "__builtin__": "builtins",
     "copy_reg": "copyreg", "anydbm": "dbm", "cookielib": "http.cookiejar", "httplib": "http.client",
     "maketrans": "str.maketrans", "urlretrieve": "urllib.request.urlretrieve",
     "urlopen": "urllib.request.urlopen", "urlencode": "urllib.parse.urlencode",
-    "next": "next(iterator)", "letters": "string.ascii_letters",
+    "next": "next(iterator)", "letters": "string.ascii_letters", "atoi": "int", "atof": "float",
+    "lowercase": "string.ascii_lowercase", "uppercase": "string.ascii_uppercase",
+    "StringType": "str", "UnicodeType": "str", "IntType": "int", "FloatType": "float",
+    "ListType": "list", "TupleType": "tuple", "DictType": "dict", "isCallable": "callable",
 }  # fmt: skip
 """Names of Python 2, and their successors."""
+
+_LAZY = r"(map|zip|filter|dict_keys|dict_values|dict_items)"
+MESSAGES: list[tuple[str, str]] = [
+    (rf"'{_LAZY}' object (is not subscriptable|has no attribute)|type '{_LAZY}' has no len"
+     rf"|not '{_LAZY}'|: '{_LAZY}' and",
+     "map, zip, filter, and keys, values and items of a dict were lists in Python 2; in Python 3: "
+     "list(map(...))"),
+    (r"'range' object does not support item assignment|\+: '(range' and 'list|list' and 'range)'",
+     "range(n) was a list in Python 2; in Python 3: list(range(n))"),
+    (r"'float' object cannot be interpreted as an integer|integers.*not float"
+     r"|slice indices must be integers|^only integers, slices|single integer, got '[\d.]+'",
+     "a quotient of integers, a / b, was an integer in Python 2; in Python 3: a // b"),
+    (r"not supported between instances of '(\w+)' and '(?!\1')\w+'",
+     "Python 2 compared values of any types; Python 3 needs a key for sort, or values of one type"),
+    (r"'cmp'.* keyword|keyword.* 'cmp'", "cmp is Python 2; in Python 3: "
+     "key=functools.cmp_to_key(function)"),
+    (r"'str' object has no attribute 'decode'",
+     "str is Unicode in Python 3: leave decode out; bytes come from open(path, 'rb')"),
+    (r"a bytes-like object is required, not 'str'",
+     "'wb' and 'rb' are for bytes in Python 3; for text: open(path, 'w') and open(path)"),
+    (r"'ascii' codec can't decode",
+     "pickles of Python 2 need pickle.load(file, encoding='latin1'), as np.load does; text files "
+     "open(path, encoding='utf-8')"),
+    (r"Object arrays cannot be loaded when allow_pickle=False",
+     "np.load(path, allow_pickle=True) was the default before NumPy 1.16.3; a pickle can run any "
+     "code, so use it only for files that you trust"),
+    (r"for %: 'NoneType' and", "print is a function in Python 3: print('%d' % n)"),
+    (r"only 0-dimensional arrays can be converted|real number is required, not numpy.ndarray",
+     "arrays of one element were numbers before NumPy 2.4: a.item() of such an array"),
+    (r"Python integer -?\d+ out of bounds for u?int\d+",
+     "before NumPy 2 the type grew (uint8 + 300) or the number wrapped (np.uint8(-1)): "
+     "np.array(number).astype(type), or a wider type"),
+    (r"No module named '(distutils|pkg_resources)\b",
+     "it comes with setuptools from Python 3.12 on: pip install 'setuptools<81'"),
+]  # fmt: skip
+"""Regular expressions of messages of Python 3 and NumPy 2, and the changes that programs need."""
 
 
 def findings(source: str) -> list[Finding]:
@@ -96,15 +141,16 @@ def _quotes(text: str) -> bool:
 
 
 def explanation(error: BaseException) -> str:
-    """The lines or the name of Python 2 after an error; empty for other errors."""
-    match error:
-        case SyntaxError(filename=str(path)) if Path(path).is_file():
-            return _syntax(path, error)
-        case NameError(name=str(name)) | ModuleNotFoundError(name=str(name)) if name in NAMES:
+    """The change that a program needs after an error of Python 3 or NumPy 2; empty for others."""
+    if isinstance(error, SyntaxError):
+        path = error.filename
+        return _syntax(path, error) if path and Path(path).is_file() else ""
+    if isinstance(error, NameError | ImportError | AttributeError):
+        imported = re.match(r"cannot import name '(\w+)'", str(error))
+        name = imported[1] if imported else error.name
+        if name in NAMES:
             return f"{name} is Python 2; in Python 3: {NAMES[name]}"
-        case AttributeError(name=str(name)) | ImportError(name_from=str(name)) if name in NAMES:
-            return f"{name} is Python 2; in Python 3: {NAMES[name]}"
-    return ""
+    return next((advice for message, advice in MESSAGES if re.search(message, str(error))), "")
 
 
 def _syntax(path: str, error: SyntaxError) -> str:

@@ -78,3 +78,18 @@ def imresize(arr: Any, size: Any, interp: str = "bilinear", mode: str | None = N
     else:
         height, width = size[:2]
     return np.array(picture.resize((int(width), int(height)), _FILTERS[interp]))
+
+
+def imrotate(arr: Any, angle: float, interp: str = "bilinear") -> np.ndarray:
+    """``np.array(PIL.Image.fromarray(arr).rotate(angle))``."""
+    return np.array(toimage(arr).rotate(angle, _FILTERS[interp]))
+
+
+def textsize(draw: Any, text: str, font: Any = None) -> tuple[int, int]:
+    """``draw.textbbox((0, 0), text, font)[2:]``."""
+    return draw.textbbox((0, 0), text, font)[2:]
+
+
+def getsize(font: Any, text: str) -> tuple[int, int]:
+    """``font.getbbox(text)[2:]``."""
+    return font.getbbox(text)[2:]

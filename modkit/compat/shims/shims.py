@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import ctypes
 import functools
@@ -9,7 +10,7 @@ import gc
 import importlib
 import importlib.abc
 import importlib.machinery
-import json
+import inspect
 import pkgutil
 import sys
 import warnings
@@ -20,20 +21,21 @@ from typing import Any
 import numpy as np
 
 from modkit.compat.shims import functions
-from modkit.compat.shims.tables import METHODS, MODULES, NAMES
+from modkit.compat.shims.tables import KEYWORDS, MODULES, NAMES
 from modkit.errors import warn_caller
 
 _RAGGED = "inhomogeneous"
 _NO_COPY = "Unable to avoid copy"
+_EXTENDED = NAMES.keys() | KEYWORDS.keys()
 _MACHINERY = ("<frozen importlib", __file__, functools.__file__)
 
 
 class Shims:
-    """Dropped names of `NAMES`, `METHODS` and `MODULES`, from `install` to `remove`.
+    """Dropped names of `NAMES`, `KEYWORDS` and `MODULES`, from `install` to `remove`.
 
     Besides, ``np.array`` and its kin make object arrays of ragged lists and copy where
-    ``copy=False`` does not suffice, NumPy's numbers are printed without their type, and ``json``
-    ignores an ``encoding``.
+    ``copy=False`` does not suffice, NumPy's numbers are printed without their type, and ``open``
+    takes the mode "U".
 
     Attributes:
         used: the names that were used: their replacements and the first use as ``file:line``.
@@ -45,25 +47,18 @@ class Shims:
 
     def install(self) -> None:
         """Put the names back."""
-        for path, methods in METHODS.items():  # first, as this imports their modules
-            cls = pkgutil.resolve_name(path.replace(".", ":", 1))
-            for name, new in methods.items():
-                if not hasattr(cls, name):
-                    self._add_method(cls, path, name, new)
-        for name in NAMES:
-            if name in sys.modules:
-                self._extend(sys.modules[name])
-        for name in ("array", "asarray", "asanyarray"):  # np.save calls the last
-            self._wrap(np, name, self._lenient(getattr(np, name)))
-        self._wrap(np, "fromstring", self._fromstring(np.fromstring))
-        for read in (json.load, json.loads):
-            self._wrap(json, read.__name__, self._without_encoding(read))
-        legacy = np.get_printoptions()["legacy"]
-        np.set_printoptions(legacy="1.25")
-        self._undo.callback(np.set_printoptions, legacy=legacy)
         for at, finder in ((0, _Extender(self._extend)), (len(sys.meta_path) + 1, _Modules(self))):
             sys.meta_path.insert(at, finder)
             self._undo.callback(sys.meta_path.remove, finder)
+        for name in _EXTENDED & sys.modules.keys():
+            self._extend(sys.modules[name])
+        for name in ("array", "asarray", "asanyarray"):  # np.save calls the last
+            self._wrap(np, name, self._lenient(getattr(np, name)))
+        self._wrap(np, "fromstring", self._fromstring(np.fromstring))
+        self._wrap(builtins, "open", self._open(builtins.open))
+        legacy = np.get_printoptions()["legacy"]
+        np.set_printoptions(legacy="1.25")
+        self._undo.callback(np.set_printoptions, legacy=legacy)
 
     def remove(self) -> None:
         """Undo `install`."""
@@ -91,14 +86,24 @@ class Shims:
         )
 
     def _extend(self, module: ModuleType) -> None:
-        """Give a module the names of the table that it lacks."""
-        table = NAMES[module.__name__]
+        """Give a module the names and keywords of the tables that it lacks."""
+        table = NAMES.get(module.__name__, {})
         before = vars(module).get("__getattr__")
+        for path, new in table.items():
+            holder, name = _holder(module, path)
+            if holder is not module and not hasattr(holder, name):
+                self._add_method(holder, f"{module.__name__}.{path}", new)
+        for path, keywords in KEYWORDS.get(module.__name__, {}).items():
+            holder, name = _holder(module, path)
+            function = getattr(holder, name)
+            if not keywords.keys() & inspect.signature(function).parameters.keys():
+                path = f"{module.__name__}.{path}"
+                self._wrap(holder, name, self._renaming(path, function, keywords))
 
         def find(name: str) -> Any:
             if name in table:
                 self.record(f"{module.__name__}.{name}", _spelling(table[name]))
-                return _resolve(table[name])
+                return pkgutil.resolve_name(table[name])
             if before is not None:
                 return before(name)
             raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
@@ -114,15 +119,16 @@ class Shims:
         else:
             self._undo.callback(setattr, holder, name, before)
 
-    def _add_method(self, cls: type, path: str, name: str, new: str) -> None:
+    def _add_method(self, cls: type, path: str, new: str) -> None:
         """Add a method to a class, also to one that is written in C."""
-        function = _resolve(new)
+        function = pkgutil.resolve_name(new)
 
         @functools.wraps(function)
         def method(instance: Any, *args: Any, **kwargs: Any) -> Any:
-            self.record(f"{path}.{name}", _spelling(new))
+            self.record(path, _spelling(new))
             return function(instance, *args, **kwargs)
 
+        name = path.rpartition(".")[2]
         attributes = gc.get_referents(cls.__dict__)[0]
         attributes[name] = method
         ctypes.pythonapi.PyType_Modified(ctypes.py_object(cls))
@@ -161,15 +167,35 @@ class Shims:
 
         return fromstring
 
-    def _without_encoding(self, read: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(read)
-        def plain(*args: Any, **kwargs: Any) -> Any:
-            if "encoding" in kwargs:
-                self.record(f"json.{read.__name__}(encoding)", f"json.{read.__name__}()")
-                del kwargs["encoding"]
-            return read(*args, **kwargs)
+    def _open(self, make: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(make)
+        def universal(file: Any, mode: Any = "r", *args: Any, **kwargs: Any) -> Any:
+            if isinstance(mode, str) and "U" in mode:
+                self.record(f"open({mode!r})", "open(path): newlines are universal")
+                mode = "r" + mode.translate({ord("U"): None, ord("r"): None})
+            return make(file, mode, *args, **kwargs)
 
-        return plain
+        return universal
+
+    def _renaming(
+        self, path: str, function: Callable[..., Any], keywords: dict[str, str]
+    ) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def renaming(*args: Any, **kwargs: Any) -> Any:
+            for old in keywords.keys() & kwargs.keys():
+                self.record(f"{path}({old}=)", f"{keywords[old]}=" if keywords[old] else "ignored")
+                value = kwargs.pop(old)
+                if keywords[old]:
+                    kwargs[keywords[old]] = value
+            return function(*args, **kwargs)
+
+        return renaming
+
+
+def _holder(module: ModuleType, path: str) -> tuple[Any, str]:
+    """The module, or its class of ``Class.name``, and the name."""
+    cls, _, name = path.rpartition(".")
+    return getattr(module, cls) if cls else module, name
 
 
 def _warning_caller(make: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -183,7 +209,7 @@ def _warning_caller(make: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 class _Extender(importlib.abc.MetaPathFinder):
-    """An import finder that extends the modules of `NAMES` right after their import."""
+    """An import finder that extends the modules of the tables right after their import."""
 
     def __init__(self, extend: Callable[[ModuleType], None]):
         self._extend = extend
@@ -192,7 +218,7 @@ class _Extender(importlib.abc.MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         """See `importlib.abc.MetaPathFinder`."""
-        if fullname not in NAMES:
+        if fullname not in _EXTENDED:
             return None
         for finder in sys.meta_path:
             if finder is self or not hasattr(finder, "find_spec"):
@@ -250,15 +276,10 @@ class Loaded(importlib.abc.Loader):
         module.__spec__ = self._spec
 
 
-def _resolve(path: str) -> Any:
-    """The object at a dotted path, of which the longest importable part is a module."""
-    return pkgutil.resolve_name(path)
-
-
 def _spelling(path: str) -> str:
     """The modern spelling of a replacement: its path, or the first line of its documentation."""
     if path.startswith("modkit."):
-        found = _resolve(path)
+        found = pkgutil.resolve_name(path)
         doc = type(found).__doc__ if isinstance(found, dict) else found.__doc__
         text = (doc or "").splitlines()[0] if doc and "``" in doc.splitlines()[0] else repr(found)
         return text.replace("``", "").removesuffix(".")

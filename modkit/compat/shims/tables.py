@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 _SHIMS = "modkit.compat.shims"
 _COLLECTIONS = (
     "Awaitable Callable Collection Container Coroutine Generator Hashable ItemsView Iterable "
@@ -17,6 +19,17 @@ _NUMPY_ALIASES = {
     "unicode_": "str_", "product": "prod", "cumproduct": "cumprod", "alltrue": "all",
     "sometrue": "any", "round_": "round", "mat": "asmatrix", "rank": "ndim", "in1d": "isin",
     "trapz": "trapezoid", "row_stack": "vstack", "issubsctype": "issubdtype",
+    "typeDict": "sctypeDict",
+}  # fmt: skip
+_WINDOWS = (
+    "barthann bartlett blackman blackmanharris bohman boxcar chebwin cosine flattop gaussian "
+    "general_gaussian hamming hann kaiser nuttall parzen triang tukey"
+)
+_ASSERTIONS = {
+    "assert_": "assertTrue", "assertEquals": "assertEqual", "assertNotEquals": "assertNotEqual",
+    "assertAlmostEquals": "assertAlmostEqual", "assertNotAlmostEquals": "assertNotAlmostEqual",
+    "assertRaisesRegexp": "assertRaisesRegex", "assertRegexpMatches": "assertRegex",
+    "assertNotRegexpMatches": "assertNotRegex", "assertItemsEqual": "assertCountEqual",
 }  # fmt: skip
 
 
@@ -40,53 +53,112 @@ NAMES: dict[str, dict[str, str]] = {
         **_in("numpy.exceptions", "AxisError", "ComplexWarning", "RankWarning"),
         **_in("numpy.exceptions", "VisibleDeprecationWarning"),
         "cast": f"{_SHIMS}.functions.CASTS",
+        "chararray": "numpy.char.chararray",
+        "disp": "builtins.print",
+        "loads": "pickle.loads",
+        "math": "math",
+        "warnings": "warnings",
+        **{f"ndarray.{name}": f"{_SHIMS}.functions.{name}" for name in ("ptp", "itemset")},
+        **{
+            f"{cls}.{name}": f"{_SHIMS}.functions.{name}"
+            for cls in ("ndarray", "generic")
+            for name in ("tostring", "newbyteorder")
+        },
     },
     "numpy.lib": {"pad": "numpy.pad"},
-    "time": {"clock": "time.process_time"},
-    "collections": _in("collections.abc", *_COLLECTIONS.split()),
-    "fractions": {"gcd": "math.gcd"},
-    "inspect": _own("getargspec"),
+    "numpy.linalg": {"linalg": "numpy.linalg"},
+    "array": {
+        "array.tostring": "array.array.tobytes",
+        "array.fromstring": "array.array.frombytes",
+    },
+    "asyncio": {"coroutine": "types.coroutine"},
     "base64": {"encodestring": "base64.encodebytes", "decodestring": "base64.decodebytes"},
     "cgi": {"escape": "html.escape"},
-    "configparser": {"SafeConfigParser": "configparser.ConfigParser"},
+    "collections": _in("collections.abc", *_COLLECTIONS.split()),
+    "configparser": {
+        "SafeConfigParser": "configparser.ConfigParser",
+        "RawConfigParser.readfp": "configparser.RawConfigParser.read_file",
+    },
+    "fractions": {"gcd": "math.gcd"},
+    "inspect": _own("getargspec"),
     "locale": {"format": "locale.format_string"},
+    "matplotlib.cm": {
+        "get_cmap": "matplotlib.pyplot.get_cmap",
+        "spectral": "matplotlib.cm.nipy_spectral",
+    },
     "os": {"errno": "errno"},
     "platform": _own("dist") | {"linux_distribution": f"{_SHIMS}.functions.dist"},
+    "threading": {"Thread.isAlive": "threading.Thread.is_alive"},
+    "time": {"clock": "time.process_time"},
+    "unittest": {
+        "makeSuite": "unittest.defaultTestLoader.loadTestsFromTestCase",
+        **{f"TestCase.{old}": f"unittest.TestCase.{new}" for old, new in _ASSERTIONS.items()},
+    },
+    "xml.etree.ElementTree": {
+        "Element.getchildren": "builtins.list",
+        "Element.getiterator": "xml.etree.ElementTree.Element.iter",
+        "ElementTree.getiterator": "xml.etree.ElementTree.ElementTree.iter",
+    },
+    "PIL": {"PILLOW_VERSION": "PIL.__version__"},
     "PIL.Image": {
         "ANTIALIAS": "PIL.Image.LANCZOS",
         "LINEAR": "PIL.Image.BILINEAR",
         "CUBIC": "PIL.Image.BICUBIC",
+        "fromstring": "PIL.Image.frombytes",
+        "Image.tostring": "PIL.Image.Image.tobytes",
     },
-    "scipy": {"interp": "numpy.interp"},
+    "PIL.ImageDraw": {"ImageDraw.textsize": f"{_SHIMS}.pictures.textsize"},
+    "PIL.ImageFont": {"FreeTypeFont.getsize": f"{_SHIMS}.pictures.getsize"},
+    "scipy": {
+        **_in("numpy", *(name for name in np.__all__ if callable(getattr(np, name)))),
+        "interp": "numpy.interp",
+    },
     "scipy.integrate": {
         "cumtrapz": "scipy.integrate.cumulative_trapezoid",
         "simps": "scipy.integrate.simpson",
         "trapz": "scipy.integrate.trapezoid",
     },
+    "scipy.linalg": _in("numpy", "kron", "tri", "tril", "triu"),
     "scipy.misc": {
-        **_in(f"{_SHIMS}.pictures", "imread", "imsave", "imresize", "toimage"),
+        **_in(f"{_SHIMS}.pictures", "imread", "imsave", "imresize", "imrotate", "toimage"),
         **_in("scipy.special", "comb", "factorial", "logsumexp"),
     },
     "scipy.ndimage": _in(f"{_SHIMS}.pictures", "imread"),
-    "scipy.signal": _in("scipy.signal.windows", "gaussian"),
+    "scipy.signal": _in("scipy.signal.windows", *_WINDOWS.split()),
 }
-"""Replacements of dropped names. A name that the module still has stays as it is."""
+"""Replacements of dropped names, and of methods as ``Class.name``.
 
-METHODS: dict[str, dict[str, str]] = {
-    "numpy.ndarray": _own("tostring", "ptp", "itemset", "newbyteorder"),
-    "numpy.generic": _own("tostring", "newbyteorder"),
-    "threading.Thread": {"isAlive": "threading.Thread.is_alive"},
-    "array.array": {"tostring": "array.array.tobytes", "fromstring": "array.array.frombytes"},
-    "configparser.RawConfigParser": {"readfp": "configparser.RawConfigParser.read_file"},
+A name that the module still has stays as it is.
+"""
+
+KEYWORDS: dict[str, dict[str, dict[str, str]]] = {
+    "json": {"load": {"encoding": ""}, "loads": {"encoding": ""}},
+    "matplotlib": {"use": {"warn": ""}},
+    "matplotlib.axes": {"Axes.grid": {"b": "visible"}, "Axes.hist": {"normed": "density"}},
+    "numpy": {
+        **{f"histogram{kind}": {"normed": "density"} for kind in ("", "2d", "dd")},
+        **{
+            f"{kind}{name}": {"interpolation": "method"}
+            for kind in ("", "nan")
+            for name in ("percentile", "quantile")
+        },
+        "reshape": {"newshape": "shape"},
+    },
 }
-"""Replacements of dropped methods, by class."""
+"""Keywords of functions that were renamed, or that are ignored (the new name is empty)."""
 
 MODULES: dict[str, str] = {
     **_in(f"{_SHIMS}.modules", "imp", "distutils", "distutils.dir_util", "distutils.spawn"),
-    **_in(f"{_SHIMS}.modules", "distutils.util", "distutils.version"),
+    **_in(f"{_SHIMS}.modules", "distutils.util", "distutils.version", "imghdr"),
+    "cgi": "html",
+    "numpy.linalg.linalg": "numpy.linalg",
+    "numpy.testing.utils": "numpy.testing",
     "pipes": "shlex",
     "scipy.misc": f"{_SHIMS}.pictures",
-    "sklearn.cross_validation": "sklearn.model_selection",
+    **dict.fromkeys(
+        ("sklearn.cross_validation", "sklearn.grid_search", "sklearn.learning_curve"),
+        "sklearn.model_selection",
+    ),
     "sklearn.externals.joblib": "joblib",
 }
 """Replacements of dropped modules. A module that can still be imported stays as it is."""
