@@ -1,7 +1,7 @@
 """Train a factorization machine on who likes what, with csr batches and row-sparse weights.
 
-python recipes/factorization_machine.py                      # seed 0: validation accuracy 0.959
-python recipes/factorization_machine.py --smoke              # in miniature, a few seconds
+python recipes/factorization_machine.py          # seed 0: validation accuracy 0.959
+python recipes/factorization_machine.py --smoke  # in miniature, a few seconds
 python recipes/factorization_machine.py --people 900000 --things 100000  # speed only: too many
 
 The data are drawn: a person has tastes, a thing has qualities, and a person likes a thing where
@@ -10,28 +10,21 @@ for each person and each thing cannot tell (0.5); products of factors can. A ste
 the weights that its batch names, and writes no others, however many there are.
 """
 
-import argparse
 import logging
 
 import numpy as np
-from command import command
+from command import command, options
+from pictures import curves
 
 import modkit as mx
 
 
 def parse(arguments=None):
     """The parsed command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--people", type=int, default=600)
-    parser.add_argument("--things", type=int, default=400)
-    parser.add_argument("--samples", type=int, default=60_000)
-    parser.add_argument("--factors", type=int, default=8)
-    parser.add_argument("--epochs", type=int, default=8)
-    parser.add_argument("--batch-size", type=int, default=500)
-    parser.add_argument("--lr", type=float, default=0.05)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--smoke", action="store_true", help="200 features, 6 epochs")
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    parser = options(
+        __doc__, "factorization_machine", people=600, things=400, samples=60_000, factors=8,
+        epochs=8, batch_size=500, lr=0.05,
+    )  # fmt: skip
     args = parser.parse_args(arguments)
     if args.smoke:
         args.people, args.things, args.samples, args.epochs = 120, 80, 12_000, 6
@@ -91,18 +84,20 @@ def main(arguments=None):
     )  # fmt: skip
     network = machine(args.people + args.things, args.factors)
     module = mx.mod.Module(network, data_names=["data"], label_names=["likes"])
-    metric = mx.metric.CustomMetric(right, name="accuracy")
+    metric, reached = mx.metric.CustomMetric(right, name="accuracy"), []
     module.fit(
         train,
         validation,
         eval_metric=metric,
         optimizer="adam",
         optimizer_params={"learning_rate": args.lr, "rescale_grad": 1 / args.batch_size},
+        eval_end_callback=lambda param: reached.append(param.eval_metric.get()[1]),
         num_epoch=args.epochs,
     )
-    (_, reached), *_ = module.score(validation, metric)
-    print(f"validation accuracy: {reached:.4f}")
-    return reached
+    lines, level = {"factorization machine": reached}, ("chance", 0.5)
+    curves(args.picture, lines, y="validation accuracy", level=level)
+    print(f"validation accuracy: {reached[-1]:.4f}")
+    return reached[-1]
 
 
 if __name__ == "__main__":

@@ -74,31 +74,30 @@ def test_module_api_by_hand(recipe):
     assert recipe("module_api").main(["--smoke"]) > 0.96  # 0.979
 
 
-def test_a_factorization_machine_learns_what_no_linear_model_can(recipe):
-    assert recipe("factorization_machine").main(["--smoke"]) > 0.97  # 0.984
-
-
-def test_a_quantized_network_is_smaller_and_nearly_as_good(recipe, tmp_path):
-    """Ranges by entropy take long to search for: `contrib/test_quantization.py` has them."""
-    arguments = ["--smoke", "--calib-mode", "naive", "--prefix", str(tmp_path / "q")]
-    results = recipe("quantize").main(arguments)
-    (plain, size), (quantized, small) = results["float32"], results["8 bits"]
-    assert plain > 0.86  # 0.888
-    assert quantized > plain - 0.02
-    assert small < size / 3
-
-
 @pytest.fixture
 def smoke(recipe, tmp_path):
     """Runs a recipe in miniature: what it returns, after it has drawn its picture."""
 
-    def run(name):
+    def run(name, *options):
         picture = tmp_path / f"{name}.png"
-        result = recipe(name).main(["--smoke", "--picture", str(picture)])
+        result = recipe(name).main(["--smoke", "--picture", str(picture), *options])
         assert picture.read_bytes().startswith(b"\x89PNG")
         return result
 
     return run
+
+
+def test_a_factorization_machine_learns_what_no_linear_model_can(smoke):
+    assert smoke("factorization_machine") > 0.97  # 0.984
+
+
+def test_a_quantized_network_is_smaller_and_nearly_as_good(smoke, tmp_path):
+    """Ranges by entropy take long to search for: `contrib/test_quantization.py` has them."""
+    results = smoke("quantize", "--calib-mode", "naive", "--prefix", str(tmp_path / "q"))
+    (plain, size), (quantized, small) = results["float32"], results["8 bits"]
+    assert plain > 0.86  # 0.888
+    assert quantized > plain - 0.02
+    assert small < size / 3
 
 
 @pytest.mark.slow
