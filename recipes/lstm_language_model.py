@@ -1,6 +1,6 @@
 """Train a language model on sentences of many lengths, with one LSTM graph for each bucket.
 
-python recipes/lstm_language_model.py          # seed 0: validation perplexity 99, unigrams 285
+python recipes/lstm_language_model.py          # seed 0, Python 3.11: perplexity 99, unigrams 285
 python recipes/lstm_language_model.py --smoke  # in miniature, a few seconds
 
 A BucketSentenceIter pads each sentence to the next of a few lengths, and a BucketingModule has one
