@@ -20,6 +20,11 @@ OPERATORS = ("+", "-", "*", "/", "%", "**", "==", "!=", "<", "<=", ">", ">=")
 EXCUSED = (
     # (the line, the difference, the reason)
     (r"\bpad\(", "only modkit runs: .*4-D or 5-D", "Differs: any array is padded"),
+    (
+        r"^(a\d+)\[.*\] = \1$",
+        "^got .* at",
+        "an array written into itself: it reads what it has written",
+    ),
     ("copyto", "expected False", "Differs: a copy to itself returns the array"),
     ("csr_matrix", "only the reference runs: .*indptr", "arrays that are no csr array are refused"),
     ("//|round|divmod", "only modkit runs: TypeError", "operators of Python that work here"),

@@ -61,11 +61,12 @@ class GroupAdaGrad(RuleOptimizer):
     def __init__(self, eps: float = 1e-5, **kwargs: Any):
         super().__init__(**kwargs)
         self.float_stable_eps = eps
+        self.rule()
+
+    def rule(self) -> UpdateRule:
+        """The update rule of one parameter; NotSupportedError with weight decay."""
         if self.wd:
             raise NotSupportedError(
                 f"GroupAdaGrad: got wd={self.wd}, expected 0; put a penalty into the loss instead"
             )
-
-    def rule(self) -> UpdateRule:
-        """The update rule of one parameter."""
         return GroupAdaGradRule(self.float_stable_eps, self.clip_gradient)

@@ -34,7 +34,7 @@ ROWS = [
     ("expand_dims", [(2,)], {"axis": -3}, "axis: got -3, expected one of -2 .. 1"),
     ("squeeze", [(1, 2)], {"axis": 1}, "got size 2 at axis 1 of (1, 2), expected 1"),
     ("reverse", [(2, 3)], {"axis": 2}, "axis: got 2, expected one of -2 .. 1"),
-    ("tile", [(2,)], {"reps": (2, 0)}, "reps: got (2, 0), expected 1 or more"),
+    ("tile", [(2,)], {"reps": (2, -1)}, "reps: got (2, -1), expected 0 or more"),
     (
         "UpSampling",
         [(1, 1, 4, 4)],
@@ -108,6 +108,7 @@ ROWS = [
     ("batch_take", [(3,), (1,)], {}, "expected () and two axes or more"),
     ("Embedding", [(2,), (4, 2)], {"input_dim": 3, "output_dim": 2}, "expected (3, 2)"),
     ("gather_nd", [(2, 3), (3, 1)], {}, "got shape (3, 1), expected (M, ...) with M at most 2"),
+    ("scatter_nd", [(3,), (2, 3)], {"shape": (2, -3)}, "shape: got (2, -3), expected sizes of 0"),
     ("scatter_nd", [(4,), (2, 3)], {"shape": (2, 2)}, "got (4,) for the elements, expected (3,)"),
     ("_contrib_index_copy", [(4, 2), (2,), (2, 3)], {}, "new_tensor (2, 3); expected (K,)"),
     ("_contrib_index_copy", [(1, 2), (2,), (2, 2)], {}, "which K does not exceed"),

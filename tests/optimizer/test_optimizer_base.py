@@ -430,6 +430,10 @@ def test_group_adagrad_takes_matrices_without_decay():
         opt.create("groupadagrad").create_state(0, nd.ones((2,)))
     with pytest.raises(NotSupportedError, match="wd"):
         opt.create("groupadagrad", wd=0.1)
+    late = opt.create("groupadagrad")
+    late.wd = 0.1
+    with pytest.raises(NotSupportedError, match="wd"):
+        opt.get_updater(late)(0, nd.ones((2, 2)), nd.ones((2, 2)))
 
 
 def test_lbsgd_knows_its_strategies():

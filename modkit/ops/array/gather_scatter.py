@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from modkit.errors import ShapeError
+from modkit.errors import ParameterError, ShapeError
 from modkit.interpreter.reverse import CustomVjp
 from modkit.ops.array.indexing import whole
 from modkit.ops.dtype_inference import Inferred, first_decides
@@ -65,6 +65,12 @@ def gather_nd(data: jax.Array, indices: jax.Array) -> jax.Array:
     return data.at[_coordinates("gather_nd", indices, data.ndim)].get(mode="fill")
 
 
+def _fits(name: str, attrs: Attrs) -> None:
+    """Raise ParameterError for a negative size of the result."""
+    if min(attrs["shape"], default=0) < 0:
+        raise ParameterError(f"{name}: shape: got {attrs['shape']}, expected sizes of 0 or more")
+
+
 def _shape_decides(ins: Any, outs: Any, attrs: Attrs) -> tuple[Any, list[Any]]:
     """The inputs' sizes as they are known, and those of the result, a parameter."""
     return ins, [tuple(attrs["shape"])]
@@ -90,7 +96,13 @@ def _scatter_bwd(shape: Shape, indices: jax.Array, cotangent: jax.Array) -> tupl
     ), None
 
 
-@op("scatter_nd", precision="float32", dtypes=first_decides, partial=_shape_decides)
+@op(
+    "scatter_nd",
+    precision="float32",
+    dtypes=first_decides,
+    partial=_shape_decides,
+    fits=_fits,
+)
 def scatter_nd(data: jax.Array, indices: jax.Array, *, shape: Shape) -> jax.Array:
     """An array of zeros with elements put at coordinates; the inverse of ``gather_nd``.
 
@@ -120,7 +132,13 @@ def _check_parts(name: str, data: jax.Array, indices: jax.Array, shape: Shape) -
         )
 
 
-@op("_backward_gather_nd", precision="float32", dtypes=first_decides, partial=_shape_decides)
+@op(
+    "_backward_gather_nd",
+    precision="float32",
+    dtypes=first_decides,
+    partial=_shape_decides,
+    fits=_fits,
+)
 def backward_gather_nd(data: jax.Array, indices: jax.Array, *, shape: Shape) -> jax.Array:
     """An array of zeros to which elements are added at coordinates: the gradient of ``gather_nd``.
 
@@ -142,6 +160,7 @@ def backward_gather_nd(data: jax.Array, indices: jax.Array, *, shape: Shape) -> 
     precision="float32",
     dtypes=first_decides,
     partial=_both_decided,
+    fits=_fits,
     gradient="refused",
 )
 def scatter_set_nd(

@@ -24,8 +24,8 @@ def tile(data: jax.Array, *, reps: Shape | None) -> jax.Array:
         returns: sizes times ``reps``; the shorter of the two gets ones ahead.
     """
     reps = reps or ()  # None: MXNet reads it as no axes
-    if any(r < 1 for r in reps):
-        raise ParameterError(f"tile: reps: got {reps}, expected 1 or more for each axis")
+    if any(r < 0 for r in reps):
+        raise ParameterError(f"tile: reps: got {reps}, expected 0 or more for each axis")
     return jnp.tile(data, reps)
 
 
