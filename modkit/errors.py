@@ -132,16 +132,6 @@ def not_taken(
     return ParameterError(f"{where}: no {what} {name!r}.{hint} It takes: {known}")
 
 
-def wrong_value(where: str, value: object, expected: str) -> ParameterError:
-    """The error of an argument whose value is refused; the message shows it."""
-    return ParameterError(f"{where}: got {value!r}, expected {expected}")
-
-
-def wrong_type(where: str, value: object, expected: str) -> ParameterError:
-    """The error of an argument whose type is refused; the message names it."""
-    return ParameterError(f"{where}: got {type(value).__name__}, expected {expected}")
-
-
 def caller_level() -> int:
     """The ``stacklevel`` of a warning that names the nearest line outside of modkit."""
     frame, level = sys._getframe(1), 1

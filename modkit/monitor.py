@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from modkit.base import py_str
 from modkit.constructors import check_arguments
-from modkit.errors import DTypeError, ParameterError, wrong_type, wrong_value
+from modkit.errors import DTypeError, ParameterError, wrong
 from modkit.lazy import dir_of
 from modkit.ndarray import NDArray, from_jax
 from modkit.ndarray.storage import x64_for
@@ -75,11 +75,9 @@ class Monitor:
         try:
             self.re_prog = re.compile(pattern)
         except (re.error, TypeError) as error:
-            raise wrong_value(
-                "Monitor: pattern", pattern, f"a regular expression ({error})"
-            ) from error
+            raise wrong("Monitor: pattern", pattern, f"a regular expression ({error})") from error
         if not (stat_func is None or callable(stat_func)):
-            raise wrong_type("Monitor: stat_func", stat_func, "a function of an NDArray, or None")
+            raise wrong("Monitor: stat_func", type(stat_func), "a function of an NDArray, or None")
         self.stat_func = stat_func or _size
         self.interval = interval
         self.activated = False

@@ -17,15 +17,15 @@ import sys
 from pathlib import Path
 
 MODULES = (
-    "", "attribute", "autograd", "base", "callback", "context", "contrib", "contrib.amp", "contrib.autograd",
-    "contrib.io", "contrib.onnx", "contrib.quantization", "contrib.svrg_optimization",
-    "contrib.tensorboard", "contrib.text", "contrib.text.embedding", "contrib.text.utils", "contrib.text.vocab",
-    "engine", "error", "executor", "executor_manager", "image", "initializer", "io", "kvstore",
-    "libinfo", "log", "lr_scheduler", "metric", "mod", "model", "monitor", "name", "nd",
-    "nd.contrib", "nd.image", "nd.linalg", "nd.random", "nd.sparse", "onnx", "operator",
-    "optimizer", "profiler", "random", "recordio", "registry", "rnn", "runtime", "sym",
-    "sym.contrib", "sym.image", "sym.linalg", "sym.random", "sym.sparse", "test_utils", "util",
-    "viz",
+    "", "attribute", "autograd", "base", "callback", "context", "contrib", "contrib.amp",
+    "contrib.autograd", "contrib.io", "contrib.onnx", "contrib.quantization",
+    "contrib.svrg_optimization", "contrib.tensorboard", "contrib.text",
+    "contrib.text.embedding", "contrib.text.utils", "contrib.text.vocab", "engine", "error",
+    "executor", "executor_manager", "image", "initializer", "io", "kvstore", "libinfo", "log",
+    "lr_scheduler", "metric", "mod", "model", "monitor", "name", "nd", "nd.contrib",
+    "nd.image", "nd.linalg", "nd.random", "nd.sparse", "onnx", "operator", "optimizer",
+    "profiler", "random", "recordio", "registry", "rnn", "runtime", "sym", "sym.contrib",
+    "sym.image", "sym.linalg", "sym.random", "sym.sparse", "test_utils", "util", "viz",
 )  # fmt: skip
 
 CLASSES = (

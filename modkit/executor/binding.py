@@ -6,7 +6,7 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any
 
 from modkit.context import Context
-from modkit.errors import ParameterError, ShapeError, wrong_type, wrong_value
+from modkit.errors import ParameterError, ShapeError, wrong
 from modkit.executor.avals import avals_of, may_be_sized_by_values, sized_by_values
 from modkit.executor.executor import Executor, make_executor
 from modkit.executor.node_by_node import NodeByNode
@@ -50,7 +50,7 @@ def grad_requests(grad_req: GradReq, names: Sequence[str]) -> dict[str, str]:
         )
     for name, request in chosen.items():
         if request not in GRAD_REQS:
-            raise wrong_value(f"grad_req: {name!r}", request, "'write', 'add' or 'null'")
+            raise wrong(f"grad_req: {name!r}", request, "'write', 'add' or 'null'")
     return chosen
 
 
@@ -144,7 +144,7 @@ def simple_bind(
     known = {*symbol.list_arguments(), *symbol.list_auxiliary_states()}
     for name, shape in kwargs.items():
         if name in known and not isinstance(shape, tuple | list):
-            raise wrong_value(f"simple_bind: {name!r}", shape, "a shape tuple")
+            raise wrong(f"simple_bind: {name!r}", shape, "a shape tuple")
     shapes = {name: shape for name, shape in kwargs.items() if isinstance(shape, tuple | list)}
     avals = avals_of(symbol, shapes, type_dict or {}, "simple_bind")
     contexts = contexts_of(symbol.graph, ctx, group2ctx)
@@ -195,7 +195,7 @@ def _by_name(
         chosen = {n: given[n] for n in names if n in given}
     else:
         if not isinstance(given, list | tuple):
-            raise wrong_type(f"bind: {what}", given, "a list or a dictionary")
+            raise wrong(f"bind: {what}", type(given), "a list or a dictionary")
         if len(given) != len(names):
             raise ParameterError(
                 f"bind: {what}: got {len(given)} arrays, expected {len(names)}: {', '.join(names)}"
@@ -203,7 +203,7 @@ def _by_name(
         chosen = dict(zip(names, given, strict=True))
     for name, value in chosen.items():
         if not isinstance(value, NDArray) and not (value is None and allow_missing):
-            raise wrong_type(f"bind: {what}: {name!r}", value, "an NDArray")
+            raise wrong(f"bind: {what}: {name!r}", type(value), "an NDArray")
     return chosen
 
 
@@ -219,5 +219,5 @@ def _check_gradient(name: str, grad: NDArray, argument: NDArray) -> None:
 
 def _check_context(ctx: Any) -> None:
     if not isinstance(ctx, Context):
-        raise wrong_value("bind: context", ctx, "a Context such as mx.cpu(0)")
+        raise wrong("bind: context", ctx, "a Context such as mx.cpu(0)")
     ctx._check()  # raises here, rather than at the first run, if there is no such device

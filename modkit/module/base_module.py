@@ -27,8 +27,7 @@ from modkit.errors import (
     ParameterError,
     ShapeError,
     warn_caller,
-    wrong_type,
-    wrong_value,
+    wrong,
 )
 from modkit.initializer import Uniform
 from modkit.io import DataBatch
@@ -76,7 +75,7 @@ class BaseModule:
 
     def __init__(self, logger: Any = logging):
         if isinstance(logger, str):  # other values fail when `fit` logs, as in MXNet
-            raise wrong_value(f"{type(self).__name__}: logger", logger, "a logging.Logger")
+            raise wrong(f"{type(self).__name__}: logger", logger, "a logging.Logger")
         self.logger = logger
         self.binded = False
         self.for_training = False
@@ -250,7 +249,7 @@ class BaseModule:
             return self.get_outputs()[0]
         eval_data = self._evaluated(eval_data, "predict: eval_data")
         if not hasattr(eval_data, "__next__") and not hasattr(eval_data, "next"):
-            raise wrong_type("predict", eval_data, "a DataIter or an array")
+            raise wrong("predict", type(eval_data), "a DataIter or an array")
         batches = [
             [out.copy() for out in outputs]
             for outputs, _, _ in BaseModule.iter_predict(  # not a subclass's own
@@ -958,7 +957,7 @@ def _call(callbacks: Functions, param: BatchEndParam) -> None:
 def _first(batches: Iterable[Any], count: int | None) -> Iterator[Any]:
     """The first ``count`` batches; as in MXNet the one beyond them is read too."""
     if count is not None and not is_number(count):
-        raise wrong_value("num_batch", count, "a number of batches, or None")
+        raise wrong("num_batch", count, "a number of batches, or None")
     for number, batch in enumerate(batches):
         if number == count:
             return

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from modkit.checkpoint import Prefix, load_params, params_path
 from modkit.constructors import check_keywords
 from modkit.context import cpu
-from modkit.errors import NotReadyError, ParameterError, wrong_type
+from modkit.errors import NotReadyError, ParameterError, wrong
 from modkit.metric import EvalMetric
 from modkit.module.base_module import BaseModule
 from modkit.module.module import _PARAMS, Module
@@ -131,7 +131,9 @@ class BucketingModule(BaseModule):
         with NameManager():  # automatic names are the same for each bucket
             parts = self._sym_gen(bucket_key)
         if not isinstance(parts, tuple | list) or len(parts) != 3:
-            raise wrong_type("BucketingModule: sym_gen", parts, "(symbol, data_names, label_names)")
+            raise wrong(
+                "BucketingModule: sym_gen", type(parts), "(symbol, data_names, label_names)"
+            )
         symbol, data_names, label_names = parts
         made = Module(
             symbol, data_names, label_names, self.logger, self._context, self._work_load_list,

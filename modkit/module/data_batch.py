@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from modkit.errors import ParameterError, wrong_type
+from modkit.errors import ParameterError, wrong
 from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
 from modkit.ndarray import NDArray, concatenate
@@ -38,8 +38,10 @@ def as_batch(given: Any, labelled: bool) -> DataBatch:
         return _joined([as_batch(each, labelled) for each in given])
     if not isinstance(given, DataBatch):
         if not isinstance(getattr(given, "data", None), list | tuple):
-            raise wrong_type(
-                "forward", given, "a DataBatch; a batch of one array is mx.io.DataBatch([array])"
+            raise wrong(
+                "forward",
+                type(given),
+                "a DataBatch; a batch of one array is mx.io.DataBatch([array])",
             )
         names = ("data", "label", "pad", "index", "bucket_key", "provide_data", "provide_label")
         given = DataBatch(*(getattr(given, n, None) for n in names))

@@ -13,7 +13,7 @@ from modkit import ndarray as nd
 from modkit.callback import BatchEndParam, LogValidationMetricsCallback
 from modkit.checkpoint import Prefix, load_checkpoint, save_checkpoint
 from modkit.context import Context, current_context
-from modkit.errors import NotReadyError, ParameterError, ShapeError, warn_caller, wrong_type
+from modkit.errors import NotReadyError, ParameterError, ShapeError, warn_caller, wrong
 from modkit.initializer import Uniform
 from modkit.io import DataBatch, DataDesc, DataIter, NDArrayIter
 from modkit.module.argument_checks import as_list
@@ -230,7 +230,7 @@ class FeedForward:
     def _init_iter(self, X: Any, y: Any, is_train: bool) -> Any:
         if not isinstance(X, np.ndarray | NDArray):
             if not isinstance(X, DataIter) and not hasattr(X, "provide_data"):
-                raise wrong_type("FeedForward: X", X, "a DataIter, an NDArray or a NumPy array")
+                raise wrong("FeedForward: X", type(X), "a DataIter, an NDArray or a NumPy array")
             return X
         if y is None:
             if is_train:
@@ -252,8 +252,8 @@ class FeedForward:
         if not isinstance(eval_data, list | tuple) or len(eval_data) != 2:
             if eval_data is None or hasattr(eval_data, "provide_data"):
                 return eval_data
-            raise wrong_type(
-                "FeedForward: eval_data", eval_data, "a DataIter or a pair of arrays (X, y)"
+            raise wrong(
+                "FeedForward: eval_data", type(eval_data), "a DataIter or a pair of arrays (X, y)"
             )
         X, y = eval_data
         if isinstance(X, list):

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.context import Context
-from modkit.errors import NotSupportedError, ShapeError, wrong_value
+from modkit.errors import NotSupportedError, ShapeError, wrong
 from modkit.executor import Executor
 from modkit.io import DataDesc
 from modkit.io.base import descriptions
@@ -210,7 +210,7 @@ class GroupInspection(GroupBinding):
     def install_monitor(self, mon: Any) -> None:
         """Show every operator's outputs to a Monitor, until the next reshape."""
         if not hasattr(mon, "install"):
-            raise wrong_value("monitor", mon, "a Monitor: mx.mon.Monitor(10)")
+            raise wrong("monitor", mon, "a Monitor: mx.mon.Monitor(10)")
         for executor in self.executors:
             mon.install(executor)
         self._watched = True

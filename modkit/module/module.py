@@ -13,7 +13,7 @@ import numpy as np
 from modkit.checkpoint import Prefix, load_checkpoint, params_path, states_path
 from modkit.constructors import check_keywords
 from modkit.context import Context
-from modkit.errors import NotReadyError, ParameterError, ShapeError, wrong_type
+from modkit.errors import NotReadyError, ParameterError, ShapeError, wrong
 from modkit.files import MissingFileError
 from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
@@ -119,7 +119,7 @@ class Module(BaseModule):
     ):
         super().__init__(logger)
         if not isinstance(symbol, Symbol):
-            raise wrong_type("Module: symbol", symbol, "a Symbol")
+            raise wrong("Module: symbol", type(symbol), "a Symbol")
         self._context = listed_contexts(context)
         self._work_load_list = list(work_load_list or [1] * len(self._context))
         if len(self._work_load_list) != len(self._context):

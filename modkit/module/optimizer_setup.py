@@ -11,7 +11,7 @@ from typing import Any
 from modkit import optimizer as optimizers
 from modkit import stream
 from modkit.context import Context
-from modkit.errors import NotSupportedError, warn_caller, wrong_value
+from modkit.errors import NotSupportedError, warn_caller, wrong
 from modkit.io import DataDesc
 from modkit.io.base import descriptions
 from modkit.kvstore import KVStore
@@ -229,6 +229,6 @@ def _named(params: Any) -> dict[str, Any]:
     try:
         return dict(params or {})
     except (TypeError, ValueError) as error:
-        raise wrong_value(
+        raise wrong(
             "optimizer_params", params, "a dictionary such as {'learning_rate': 0.1}"
         ) from error

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from modkit.errors import NotReadyError, NotSupportedError, ParameterError, wrong_value
+from modkit.errors import NotReadyError, NotSupportedError, ParameterError, wrong
 from modkit.initializer import Uniform
 from modkit.io import DataDesc
 from modkit.io.base import descriptions
@@ -111,7 +111,7 @@ class PythonModule(BaseModule):
     ) -> None:
         """Keep the shapes, under the names of the module."""
         if req != "write":
-            raise wrong_value("PythonModule: grad_req", req, "'write'")
+            raise wrong("PythonModule: grad_req", req, "'write'")
         self._data_shapes = _named("data_shapes", data, self._data_names)
         self._label_shapes = None
         if labels:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.context import Context
-from modkit.errors import ParameterError, ShapeError, wrong_value
+from modkit.errors import ParameterError, ShapeError, wrong
 from modkit.io import DataDesc
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import HostCell
@@ -63,7 +63,7 @@ def groups_of(group2ctxs: Any, count: int) -> list[dict[str, Context]]:
     for each in chosen:
         for group, ctx in each.items():
             if not isinstance(ctx, Context):
-                raise wrong_value(f"group2ctxs: group {group!r}", ctx, "a Context such as mx.cpu()")
+                raise wrong(f"group2ctxs: group {group!r}", ctx, "a Context such as mx.cpu()")
             ctx._check()  # an unknown device is an error here, not at the first batch
     return chosen
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from modkit.context import Context
-from modkit.errors import ParameterError, wrong_value
+from modkit.errors import ParameterError, wrong
 from modkit.ndarray import NDArray
 from modkit.ops.stype import DENSE, UNDEFINED
 
@@ -70,7 +70,7 @@ class CustomOp:
         elif req == "add":
             dst[:] = dst + src
         elif req != "null":
-            raise wrong_value("assign: req", req, "'write', 'add' or 'null'")
+            raise wrong("assign: req", req, "'write', 'add' or 'null'")
 
 
 class CustomOpProp:

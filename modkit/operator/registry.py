@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
-from modkit.errors import wrong_value
+from modkit.errors import wrong
 from modkit.operator.bridge import PropBridge
 from modkit.operator.custom_op import CustomOpProp
 from modkit.ops.custom import MAKERS
@@ -24,7 +24,7 @@ def register(reg_name: str) -> Callable[[type[CustomOpProp]], type[CustomOpProp]
 
     def decorate(prop: type[CustomOpProp]) -> type[CustomOpProp]:
         if not (isinstance(prop, type) and issubclass(prop, CustomOpProp)):
-            raise wrong_value("register", prop, "a subclass of CustomOpProp")
+            raise wrong("register", prop, "a subclass of CustomOpProp")
         MAKERS[reg_name] = lambda params: PropBridge(reg_name, prop, params)
         parsed.cache_clear()  # existing graphs use the new class
         return prop

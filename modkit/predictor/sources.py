@@ -10,7 +10,7 @@ import numpy as np
 
 from modkit import symbol
 from modkit.artefacts.containers import read_arrays
-from modkit.errors import ParameterError, ShapeError, wrong_type
+from modkit.errors import ParameterError, ShapeError, wrong
 from modkit.io import DataDesc
 from modkit.ndarray.files import plain_name
 from modkit.symbol import Symbol
@@ -40,7 +40,7 @@ def as_symbol(net: Any) -> Symbol:
         return symbol.load_json(net)
     if isinstance(net, str | os.PathLike):
         return symbol.load(net)
-    raise wrong_type("Predictor: symbol", net, "a Symbol, JSON text or a path")
+    raise wrong("Predictor: symbol", type(net), "a Symbol, JSON text or a path")
 
 
 def as_params(params: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from modkit import symbol
-from modkit.errors import NotSupportedError, wrong_value
+from modkit.errors import NotSupportedError, wrong
 from modkit.ndarray import NDArray
 from modkit.rnn.base import BaseRNNCell, RNNParams, Unrolled, Weights, arrange, compose
 from modkit.rnn.containers import SequentialRNNCell
@@ -26,7 +26,7 @@ class DropoutCell(BaseRNNCell):
     def __init__(self, dropout: float, prefix: str = "dropout_", params: RNNParams | None = None):
         super().__init__(prefix, params)
         if not isinstance(dropout, int | float):
-            raise wrong_value("DropoutCell: dropout", dropout, "a number")
+            raise wrong("DropoutCell: dropout", dropout, "a number")
         self.dropout = dropout
 
     @property

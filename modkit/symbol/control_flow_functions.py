@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from modkit.attribute import AttrScope
-from modkit.errors import ParameterError, wrong_value
+from modkit.errors import ParameterError, wrong
 from modkit.name import NameManager
 from modkit.ops.nested import arguments, flatten, iterations, pair, regroup
 from modkit.ops.registry import get_op
@@ -326,7 +326,7 @@ def cond(
     """
     tests, _ = flatten(pred, Symbol, "cond: pred")
     if sum(map(len, tests)) != 1:
-        raise wrong_value("cond: pred", pred, "a Symbol of one output")
+        raise wrong("cond: pred", pred, "a Symbol of one output")
     with _BodyScope(f"{name}_pred") as scope:
         test = scope.cut(tests, "cond: pred")
     branches, forms, counts = [], [], []

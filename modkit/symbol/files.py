@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from modkit.errors import FileFormatError, wrong_type, wrong_value
+from modkit.errors import FileFormatError, wrong
 from modkit.files import FileWindow
 from modkit.symbol.json import loads
 from modkit.symbol.symbol import Symbol
@@ -21,7 +21,7 @@ def load_json(json_str: str) -> Symbol:
         FileFormatError: it is not a graph.
     """
     if not isinstance(json_str, str):
-        raise wrong_type("load_json", json_str, "a string")
+        raise wrong("load_json", type(json_str), "a string")
     return Symbol(loads(json_str))
 
 
@@ -37,7 +37,7 @@ def load(fname: str | os.PathLike[str]) -> Symbol:
         FileFormatError: it is not a graph; names the file.
     """
     if not isinstance(fname, str | os.PathLike):
-        raise wrong_value("load", fname, "a path")
+        raise wrong("load", fname, "a path")
     with FileWindow(fname) as window:
         try:
             text = bytes(window).decode()

@@ -15,7 +15,7 @@ from modkit.errors import (
     ShapeError,
     unknown,
     warn_caller,
-    wrong_value,
+    wrong,
 )
 from modkit.ops.dtypes import dtype_name
 from modkit.ops.partial_shapes import Sizes, complete
@@ -111,12 +111,12 @@ def _as_shape(name: str, shape: Any) -> Sizes:
     try:
         return given_shape(map(operator.index, shape))
     except TypeError as error:
-        raise wrong_value(f"infer_shape: {name!r}", shape, "a tuple of ints") from error
+        raise wrong(f"infer_shape: {name!r}", shape, "a tuple of ints") from error
 
 
 def _as_dtype(name: str, dtype: Any) -> str:
     if isinstance(dtype, int):
-        raise wrong_value(f"infer_type: {name!r}", dtype, "an element type")
+        raise wrong(f"infer_type: {name!r}", dtype, "an element type")
     try:
         return dtype_name(dtype)
     except DTypeError as error:

@@ -15,7 +15,7 @@ from typing import Any
 
 import jax
 
-from modkit.errors import DTypeError, wrong_value
+from modkit.errors import DTypeError, wrong
 from modkit.ops.dtypes import dtype_name
 from modkit.ops.entry import Op
 
@@ -32,7 +32,7 @@ def compute_type(given: Any) -> str | None:
     except DTypeError:
         name = None
     if name not in COMPUTE_TYPES:
-        raise wrong_value("compute_dtype", given, f"one of {', '.join(map(repr, COMPUTE_TYPES))}")
+        raise wrong("compute_dtype", given, f"one of {', '.join(map(repr, COMPUTE_TYPES))}")
     return None if name == "float32" else name
 
 

@@ -16,7 +16,7 @@ from modkit.errors import (
     nearest,
     unknown,
     warn_caller,
-    wrong_value,
+    wrong,
 )
 from modkit.files import atomic_write
 from modkit.handles import handle_of, owner_of
@@ -240,7 +240,7 @@ class Symbol(Fluent):
             raise ParameterError("compose: symbols either by position or by name, not both")
         for value in (*args, *kwargs.values()):
             if not isinstance(value, Symbol):
-                raise wrong_value("compose", value, "a Symbol")
+                raise wrong("compose", value, "a Symbol")
         if head.known_op and not head.inputs and head.op.input_names(head.params):
             self.heads = tuple(visible_entries(with_inputs(head, name or "", args, kwargs)))
             self._graph = None
@@ -374,7 +374,7 @@ class Symbol(Fluent):
             ParameterError: ``fname`` is not a path.
         """
         if not isinstance(fname, str | os.PathLike):
-            raise wrong_value("save", fname, "a path")
+            raise wrong("save", fname, "a path")
         with atomic_write(fname) as file:
             file.write(self.tojson(remove_amp_cast).encode())
 
@@ -447,7 +447,7 @@ class Symbol(Fluent):
             ParameterError: MXNet has no such backend.
         """
         if backend not in BACKENDS:
-            raise wrong_value("backend", backend, f"one of {BACKENDS}")
+            raise wrong("backend", backend, f"one of {BACKENDS}")
         return self
 
     def optimize_for(self, backend: str, *_: Any, **__: Any) -> Symbol:
@@ -461,7 +461,7 @@ class Symbol(Fluent):
             ParameterError: the backend is not a text.
         """
         if not isinstance(backend, str):
-            raise wrong_value("backend", backend, "a name such as 'MKLDNN'")
+            raise wrong("backend", backend, "a name such as 'MKLDNN'")
         if backend not in BACKENDS:
             text = f"optimize_for: got backend {backend!r}, expected one of {BACKENDS}"
             warn_caller(f"{text}; the symbol stays as it is")
