@@ -53,7 +53,7 @@ def _inferred(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
 ) -> Any:
-    """What follows from the given values, each of them read by ``read``."""
+    """The result of ``infer`` for the given values, each of them read by ``read``."""
     known = _by_name(graph, where, read, args, kwargs)
     try:
         return infer(graph, known)

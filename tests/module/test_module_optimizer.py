@@ -62,7 +62,7 @@ def test_a_refused_optimizer_leaves_the_one_of_before():
     module.init_params()
     module.init_optimizer(optimizer="adam")
     with pytest.raises(mx.errors.ParameterError):
-        module.init_optimizer("bogus", force_init=True)
+        module.init_optimizer(optimizer="bogus", force_init=True)
     module.forward_backward(batch)
     module.update()
     assert type(module._optimizer) is mx.optimizer.Adam
