@@ -61,7 +61,7 @@ def test_a_refused_optimizer_leaves_the_one_of_before():
     module.bind([("data", batch.data[0].shape)], [("softmax_label", batch.label[0].shape)])
     module.init_params()
     module.init_optimizer(optimizer="adam")
-    with pytest.raises(mx.errors.ParameterError):
+    with pytest.raises(mx.errors.NameNotFoundError):
         module.init_optimizer(optimizer="bogus", force_init=True)
     module.forward_backward(batch)
     module.update()
