@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import jax
 
-from modkit.errors import DeviceError, NameNotFoundError, ParameterError
+from modkit.errors import DeviceError, NameNotFoundError, wrong
 from modkit.fork import process
 from modkit.lazy import dir_of
 from modkit.scope import Scope, Scoped
@@ -54,9 +54,7 @@ class Context(Scope, metaclass=_WithDefault):
         try:
             self.device_id = int(device_id)
         except (TypeError, ValueError, OverflowError):
-            raise ParameterError(
-                f"Context: device_id: got {device_id!r}, expected a whole number"
-            ) from None
+            raise wrong("Context: device_id", device_id, "a whole number") from None
 
     @property
     def default_ctx(self) -> Context:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from modkit.artefacts.base import Facts, LabelCounter, Labels
 from modkit.artefacts.table import Table
-from modkit.errors import FileFormatError
 from modkit.files import FileWindow, text_lines
-from modkit.io.list_file import bad_line, list_lines
+from modkit.io.list_file import LINE, bad_line, list_lines
 from modkit.io.record_format import MAGIC_BYTES
 
 
@@ -88,9 +87,7 @@ def describe_index(path: str, size_bytes: int) -> IndexFacts:
         key, *rest = line.split("\t")
         place = rest[0].strip() if len(rest) == 1 else ""
         if not (place.isascii() and place.isdigit() and len(place) <= _MOST_DIGITS):
-            raise FileFormatError(
-                f"{path}: line {number}: got {line[:80]!r}, expected a key, a tab and a number"
-            )
+            raise bad_line(path, number, line, "a key, a tab and a number")
         keys.append(key)
         places.append(int(place))
     records = Path(path).with_suffix(".rec")
@@ -121,7 +118,7 @@ def describe_list(path: str, size_bytes: int) -> ListFacts:
     labels, first, numbers = LabelCounter(), None, []
     for line in list_lines(path):
         if not line.labels:
-            raise bad_line(path, line.at, f"{line.number}\t{line.path}")
+            raise bad_line(path, line.at, f"{line.number}\t{line.path}", LINE)
         numbers.append(line.number)
         labels.add(line.labels)
         first = line.path if first is None else first

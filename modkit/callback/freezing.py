@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from modkit.callback.base import Callback
 from modkit.callback.run import Run
-from modkit.errors import NameNotFoundError, NotSupportedError
+from modkit.errors import NameNotFoundError, NotSupportedError, unknown
 
 
 class Freeze(Callback):
@@ -45,9 +45,7 @@ class Freeze(Callback):
         params = list(run.module.get_params()[0])
         for pattern in self.names:
             if not fnmatch.filter(params, pattern):
-                raise NameNotFoundError(
-                    f"Freeze: no parameter is called {pattern!r}; there are {', '.join(params)}"
-                )
+                raise NameNotFoundError(unknown("Freeze: no parameter", pattern, params))
         self._names = [n for n in params if any(fnmatch.fnmatchcase(n, p) for p in self.names)]
         self._change(run)
 

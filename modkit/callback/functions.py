@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 
 from modkit.checkpoint import Prefix, save_checkpoint
 from modkit.constructors import check_arguments
-from modkit.errors import ParameterError, warn_caller
+from modkit.errors import ParameterError, warn_caller, wrong
 from modkit.files import MissingFileError, check_writable, named_errors
 from modkit.metric import EvalMetric
 from modkit.ndarray import NDArray
@@ -90,9 +90,7 @@ def every_epochs(period: int, save: Callable[..., None], *checked: Prefix) -> Ep
         period = max(1, int(period))
     except (TypeError, ValueError):
         where = f"{checked[0]}: " if checked else ""
-        raise ParameterError(
-            f"{where}period: got {period!r}, expected a number of epochs"
-        ) from None
+        raise wrong(f"{where}period", period, "a number of epochs") from None
 
     def callback(
         iter_no: int,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from modkit.constructors import check_at_least
-from modkit.errors import ParameterError
+from modkit.errors import ParameterError, wrong
 from modkit.io.array import NDArrayIter
 from modkit.io.base import DataBatch, descriptions
 from modkit.io.batches import BatchesIter
@@ -78,10 +78,8 @@ def _validation_source(held_out: Any, train: Any, names: Names) -> Any:
     if held_out is None or has_next(held_out):
         return held_out
     if isinstance(held_out, str | bytes):
-        raise ParameterError(
-            f"fit: eval_data: got {held_out!r}, expected a DataIter, a pair (x, y) of arrays, "
-            "a dictionary of arrays by name, or an iterable of batches"
-        )
+        expected = "a DataIter, a pair (x, y) of arrays, a dictionary of arrays, or batches"
+        raise wrong("fit: eval_data", held_out, expected)
     size, order = getattr(train, "batch_size", None) or 32, names
     if is_iterator(train):
         shapes = train.provide_data, train.provide_label or []

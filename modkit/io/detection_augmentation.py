@@ -227,10 +227,8 @@ def _samplers(given: Mapping[str, Any]) -> list[CropSampler]:
         if len(values) == 1:
             return values * count
         if len(values) != count:
-            raise ParameterError(
-                f"ImageDetRecordIter: {name}: got {values}, expected one number or "
-                f"num_crop_sampler={count}"
-            )
+            expected = f"one number or num_crop_sampler={count}"
+            raise wrong(f"ImageDetRecordIter: {name}", values, expected)
         return values
 
     ranges = []

@@ -9,6 +9,9 @@ from typing import NamedTuple
 from modkit.errors import FileFormatError
 from modkit.files import text_lines
 
+LINE = "a number, labels and a path, with tabs between"
+"""A line of a list, for messages."""
+
 
 class ListLine(NamedTuple):
     """A line of a list.
@@ -37,13 +40,10 @@ def list_lines(path: str | os.PathLike[str]) -> Iterator[ListLine]:
                 number, *labels, name = line.split("\t")
                 found = ListLine(at, int(number), [float(each) for each in labels], name.strip())
             except ValueError as error:
-                raise bad_line(path, at, line) from error
+                raise bad_line(path, at, line, LINE) from error
             yield found
 
 
-def bad_line(path: str | os.PathLike[str], at: int, line: str) -> FileFormatError:
-    """The error of a line that is none of a list."""
-    return FileFormatError(
-        f"{os.fspath(path)}: line {at}: got {line[:80]!r}, expected a number, labels and a path, "
-        "with tabs between"
-    )
+def bad_line(path: str | os.PathLike[str], at: int, line: str, expected: str) -> FileFormatError:
+    """The error of a line of a text file."""
+    return FileFormatError(f"{path}: line {at}: got {line[:80]!r}, expected {expected}")

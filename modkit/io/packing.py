@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from modkit.errors import DTypeError, FileFormatError, ParameterError
+from modkit.errors import DTypeError, FileFormatError, ParameterError, wrong
 from modkit.io.image_decoding import decode_image, pillow, swapped
 
 IRHeader = namedtuple("IRHeader", ["flag", "label", "id", "id2"])
@@ -36,9 +36,8 @@ def pack(header: Any, s: bytes) -> bytes:
         try:
             values = np.asarray(header.label, dtype=np.float32)
         except (TypeError, ValueError) as error:
-            raise ParameterError(
-                f"pack: label: got {header.label!r}, expected a number or an array: {error}"
-            ) from error
+            expected = f"a number or an array: {error}"
+            raise wrong("pack: label", header.label, expected) from error
         labels = values.tobytes()
         header = header._replace(flag=values.size, label=0)
     if not isinstance(s, bytes | bytearray | memoryview):

@@ -22,6 +22,7 @@ from modkit.errors import (
 )
 from modkit.files import named_errors, text_lines
 from modkit.io import record_format
+from modkit.io.list_file import bad_line
 from modkit.io.packing import IRHeader as IRHeader
 from modkit.io.packing import pack as pack
 from modkit.io.packing import pack_img as pack_img
@@ -349,10 +350,8 @@ class MXIndexedRecordIO(MXRecordIO):
             try:
                 key, at = self._parsed(line)
             except (ValueError, TypeError) as error:
-                raise FileFormatError(
-                    f"{self.idx_path}: line {number}: got {line[:80]!r}, expected a key "
-                    f"({self._key_name}), a tab and a number"
-                ) from error
+                expected = f"a key ({self._key_name}), a tab and a number"
+                raise bad_line(self.idx_path, number, line, expected) from error
             self.idx[key] = at
             self.keys.append(key)
 

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from modkit.errors import DTypeError, ParameterError, expect, wrong
+from modkit.errors import DTypeError, expect, not_taken, wrong
 
 
 @dataclass(frozen=True)
@@ -96,17 +96,12 @@ def make_compression(params: Mapping[str, Any]) -> TwoBit | None:
     Raises:
         ParameterError: another type, or a threshold that is no positive number.
     """
-    if not isinstance(params, Mapping):
-        raise ParameterError(
-            f"set_gradient_compression: got {params!r}, expected a dict such as "
-            "{'type': '2bit', 'threshold': 0.5}"
-        )
+    expected = "a dict such as {'type': '2bit', 'threshold': 0.5}"
+    expect(isinstance(params, Mapping), "set_gradient_compression", params, expected)
     kind = params.get("type")
     unknown = sorted(set(params) - {"type", "threshold"})
     if unknown:
-        raise ParameterError(
-            f"set_gradient_compression: no parameter {unknown[0]!r}; it takes type and threshold"
-        )
+        raise not_taken("set_gradient_compression", unknown[0], ("type", "threshold"))
     if kind == "none":
         return None
     expect(kind == "2bit", "set_gradient_compression: type", kind, "'2bit' or 'none'")

@@ -61,10 +61,8 @@ def address_of(environment: Mapping[str, str], host: str | None = None) -> Addre
             )
     name, _, port = found.coordinator.rpartition(":")
     if not name or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise ParameterError(
-            f"a distributed store: got the coordinator {found.coordinator!r}, expected host:port "
-            "with a port from 1 to 65535"
-        )
+        expected = "host:port with a port from 1 to 65535"
+        raise wrong("a distributed store: coordinator", found.coordinator, expected)
     return found
 
 

@@ -354,11 +354,8 @@ class KVStore(KVStoreBase):
 
     def set_optimizer(self, optimizer: Any) -> None:
         """Update the stored values with an optimizer from now on; ParameterError if it is none."""
-        if not isinstance(optimizer, Optimizer):
-            raise ParameterError(
-                f"kvstore.set_optimizer: got {optimizer!r}, expected an Optimizer; "
-                "make one with mx.optimizer.create"
-            )
+        expected = "an Optimizer; make one with mx.optimizer.create"
+        expect(isinstance(optimizer, Optimizer), "kvstore.set_optimizer", optimizer, expected)
         self._set_updater(get_updater(optimizer))
 
     def set_updater(self, updater: Callable[[Any, NDArray, NDArray], Any]) -> None:

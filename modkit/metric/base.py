@@ -93,9 +93,10 @@ class EvalMetric(ChecksArguments):
 
     def update(self, labels: Any, preds: Any) -> None:
         """Add a batch: lists of labels and of outputs, or one of each."""
-        raise NotSupportedError(
-            f"{type(self).__name__}: update(labels, preds) is not implemented; override it"
-        )
+        raise self._missing("update(labels, preds) is not implemented; override it")
+
+    def _missing(self, what: str) -> NotSupportedError:
+        return NotSupportedError(f"{type(self).__name__}: {what}")
 
     def reset(self) -> None:
         """Clear the local and the global totals."""
@@ -175,9 +176,8 @@ class EvalMetric(ChecksArguments):
         """
         names = ("sum_metric", "num_inst", "global_sum_metric", "global_num_inst")
         if type(self).get is not EvalMetric.get or not all(name in state for name in names):
-            raise NotSupportedError(
-                f"{type(self).__name__}: its totals are its own, and cannot be added up over "
-                "workers; override merge(state)"
+            raise self._missing(
+                "its totals are its own, and not added up over workers; override merge(state)"
             )
         for name in names:
             setattr(self, name, getattr(self, name) + state[name])
@@ -205,9 +205,7 @@ class EvalMetric(ChecksArguments):
             sums: the result; its arrays may still be computing.
             stacked: every array has a leading replica axis; each replica is one update.
         """
-        raise NotSupportedError(
-            f"{type(self).__name__}: fused() is None, so absorb() is not supported; use update()"
-        )
+        raise self._missing("fused() is None, so absorb() is not supported; use update()")
 
 
 _CONFIGURATION = frozenset([

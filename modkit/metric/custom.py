@@ -77,11 +77,9 @@ class CustomMetric(EvalMetric):
     def _sum_and_count(self, value: Any) -> tuple[Any, Any]:
         """A sum, and the number of instances in it, from a value of the function."""
         pair = value if isinstance(value, tuple) else (value, 1)
-        if len(pair) != 2 or not all(map(_is_total, pair)):
-            raise ParameterError(
-                f"{self.name}: the metric's function returned: got {value!r}, expected a number "
-                "or (sum, number of instances); check its return statement"
-            )
+        summed = len(pair) == 2 and all(map(_is_total, pair))
+        expected = "a number or (sum, number of instances); check its return statement"
+        expect(summed, f"{self.name}: the metric's function returned", value, expected)
         return pair
 
     def get_config(self) -> dict[str, Any]:

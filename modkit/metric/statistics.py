@@ -107,7 +107,7 @@ class TopKHits(Statistic):
         label = whole(label).reshape(-1)
         if pred.ndim > 2:
             raise ShapeError(f"outputs have shape {pred.shape}, expected (N, C) or (N,)")
-        _check_sizes(len(label), len(pred), label.shape, pred.shape)
+        _check_sizes(label, pred, len(pred))
         if pred.ndim == 1:
             return _mean(_number(label == whole(pred)), label.size)
         classes = pred.shape[1]
@@ -138,7 +138,7 @@ class BinaryCounts(Statistic):
             raise ShapeError(f"outputs have shape {pred.shape}, expected (N, C)")
         predicted = pred.argmax(axis=1)
         if label.shape != predicted.shape:
-            _check_sizes(label.size, len(pred), label.shape, pred.shape)
+            _check_sizes(label, pred, len(pred))
         label, predicted = whole(label).reshape(-1), predicted.reshape(-1) == 1
         positive = label == 1
         both, positives, marked = map(_number, (positive & predicted, positive, predicted))
@@ -173,7 +173,7 @@ class LogLoss(Statistic):
         label, xp = whole(label).reshape(-1), _module(pred)
         if pred.ndim < 2:
             raise ShapeError(f"outputs have shape {pred.shape}, expected (N, C)")
-        _check_sizes(len(label), len(pred), label.shape, pred.shape)
+        _check_sizes(label, pred, len(pred))
         bad = (label >= pred.shape[1]) | (label < -pred.shape[1])
         prob = _real(pred[xp.arange(len(label)), xp.where(bad, 0, label)])
         mean = _mean(-xp.log(prob + self.eps).sum(), len(label), _number(bad))
@@ -199,10 +199,7 @@ class Surprisal(Statistic):
     def __call__(self, label: Any, pred: Any) -> Mean:
         classes = pred.shape[self.axis]
         if label.size * classes != math.prod(pred.shape):
-            raise ShapeError(
-                f"labels of shape {label.shape} do not fit outputs of shape {pred.shape} "
-                f"with the classes on axis {self.axis}"
-            )
+            raise _misfit(label, pred, f" with the classes on axis {self.axis}")
         label, xp = label.reshape(-1), _module(pred)
         if self.axis not in (-1, pred.ndim - 1):
             pred = xp.moveaxis(pred, self.axis, -1)
@@ -227,9 +224,7 @@ class BatchError(Statistic):
         try:
             error = abs(label - pred)
         except (TypeError, ValueError) as cause:
-            raise ShapeError(
-                f"labels of shape {label.shape} do not fit outputs of shape {pred.shape}"
-            ) from cause
+            raise _misfit(label, pred) from cause
         mean = (error if self.power == 1 else error**self.power).mean()
         return _mean(_module(pred).sqrt(mean) if self.root else mean, 1)
 
@@ -324,12 +319,14 @@ def _check_classes(label: Any, pred: Any, axis: int) -> None:
         if not pred.shape[axis]:
             raise ShapeError(f"outputs of shape {pred.shape} have no classes along axis {axis}")
         samples = pred.size // pred.shape[axis]
-    _check_sizes(label.size, samples, label.shape, pred.shape)
+    _check_sizes(label, pred, samples)
 
 
-def _check_sizes(labels: int, preds: int, label_shape: Any, pred_shape: Any) -> None:
-    if labels != preds:
-        raise ShapeError(
-            f"labels of shape {tuple(label_shape)} do not fit outputs of shape "
-            f"{tuple(pred_shape)}: {labels} labels for {preds} outputs"
-        )
+def _check_sizes(label: Any, pred: Any, samples: int) -> None:
+    if label.size != samples:
+        raise _misfit(label, pred, f": {label.size} labels for {samples} outputs")
+
+
+def _misfit(label: Any, pred: Any, how: str = "") -> ShapeError:
+    labels, outputs = tuple(label.shape), tuple(pred.shape)
+    return ShapeError(f"labels of shape {labels} do not fit outputs of shape {outputs}{how}")

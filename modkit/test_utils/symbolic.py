@@ -9,7 +9,7 @@ import numpy as np
 
 from modkit import symbol
 from modkit.context import Context
-from modkit.errors import ParameterError
+from modkit.errors import ParameterError, expect, wrong
 from modkit.executor import Executor
 from modkit.ndarray import NDArray, array, zeros
 from modkit.ops.dtypes import dtype_name
@@ -149,10 +149,8 @@ def _requests(sym: Symbol, grad_nodes: Any) -> dict[str, str]:
     if isinstance(grad_nodes, Mapping):
         return dict(grad_nodes)
     if isinstance(grad_nodes, str) or not isinstance(grad_nodes, Iterable):
-        raise ParameterError(
-            f"check_numeric_gradient: grad_nodes: got {grad_nodes!r}, expected a list of names, "
-            "or a dictionary of names and grad_req"
-        )
+        expected = "a list of names, or a dictionary of names and grad_req"
+        raise wrong("check_numeric_gradient: grad_nodes", grad_nodes, expected)
     return dict.fromkeys(grad_nodes, "write")
 
 
@@ -188,11 +186,8 @@ def check_numeric_gradient(
             ``dtype`` is of whole numbers.
     """
     _known_stypes(grad_stype_dict)
-    if np.dtype(dtype).kind in "biu":
-        raise ParameterError(
-            f"check_numeric_gradient: dtype: got {np.dtype(dtype)}, expected a floating-point "
-            "type, which takes the steps of finite differences"
-        )
+    expected = "a floating-point type, which takes the steps of finite differences"
+    expect(np.dtype(dtype).kind not in "biu", "check_numeric_gradient: dtype", dtype, expected)
     ctx, values, aux = _parsed(sym, location, aux_states, ctx, dtype)
     eps, rtol, atol = step_of(numeric_eps, dtype), get_rtol(rtol, dtype), get_atol(atol, dtype)
     requests = _requests(sym, grad_nodes)
@@ -355,9 +350,7 @@ def _cotangents(sym: Symbol, out_grads: Any, executor: Executor, ctx: Context) -
         pairs = zip(sym.list_outputs(), executor.outputs, strict=True)
         out_grads = [out_grads.get(n, zeros(o.shape, ctx, dtype=o.dtype)) for n, o in pairs]
     elif not isinstance(out_grads, Sequence):
-        raise ParameterError(
-            f"check_symbolic_backward: out_grads: got {out_grads!r}, expected a list or a "
-            "dictionary of arrays"
-        )
+        expected = "a list or a dictionary of arrays"
+        raise wrong("check_symbolic_backward: out_grads", out_grads, expected)
     outputs = executor.outputs
     return [array(g, ctx, dtype=o.dtype) for g, o in zip(out_grads, outputs, strict=False)]

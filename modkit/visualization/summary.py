@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from modkit.errors import ParameterError
+from modkit.errors import expect
 from modkit.symbol import Symbol
 from modkit.symbol.graph import Node
 from modkit.symbol.json import without_casts
@@ -52,11 +52,9 @@ def summary_table(
 ) -> list[str]:
     """The lines of `print_summary`; without ``counted`` the counts of parameters are left out."""
     check_symbol(symbol, "print_summary")
-    if not isinstance(positions, list | tuple) or len(positions) != len(_TITLES):
-        raise ParameterError(
-            f"print_summary: positions: got {positions!r}, expected a list of the ends of "
-            f"{len(_TITLES)} columns"
-        )
+    fits = isinstance(positions, list | tuple) and len(positions) == len(_TITLES)
+    expected = f"a list of the ends of {len(_TITLES)} columns"
+    expect(fits, "print_summary: positions", positions, expected)
     shapes = internal_shapes(symbol, shape)
     ends = [int(line_length * p) if positions[-1] <= 1 else int(p) for p in positions]
     nodes = without_casts(symbol.graph).nodes

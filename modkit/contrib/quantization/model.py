@@ -16,7 +16,7 @@ from modkit.contrib.quantization.calibration import (
     check_ranges,
     get_optimal_thresholds,
 )
-from modkit.errors import NotSupportedError, ParameterError, expect, nearest, one_of
+from modkit.errors import NotSupportedError, ParameterError, expect, nearest, one_of, wrong
 from modkit.io import DataIter
 from modkit.module import Module
 from modkit.ndarray import NDArray, array
@@ -76,10 +76,8 @@ def load_params(
         (logger or _LOG).info("quantization: parameters from %s", params)
         return read_params(params)
     if not isinstance(params, list | tuple) or len(params) != 2:
-        raise ParameterError(
-            f"quantization: params: got {params!r}, expected a path, or a pair: arguments and "
-            "auxiliary states"
-        )
+        expected = "a path, or a pair: arguments and auxiliary states"
+        raise wrong("quantization: params", params, expected)
     return params[0], params[1]
 
 
@@ -235,11 +233,9 @@ def quantize_graph(
         ParameterError: an argument has another value, or a name that the symbol does not have.
     """
     one_of("quantization: calib_mode", calib_mode, ("none", "naive", "entropy", "customize"))
-    if calib_mode == "customize" and LayerOutputCollector is None:
-        raise ParameterError(
-            "quantization: LayerOutputCollector: got None, expected a collector for "
-            "calib_mode='customize'"
-        )
+    given = calib_mode != "customize" or LayerOutputCollector is not None
+    expected = "a collector for calib_mode='customize'"
+    expect(given, "quantization: LayerOutputCollector", LayerOutputCollector, expected)
     nodes = sym.graph.nodes
     excluded = _checked_names("excluded_sym_names", excluded_sym_names, [n.name for n in nodes])
     kinds = {each for n in nodes if n.known_op for each in (n.op_name, n.known_op.name)}
@@ -281,11 +277,8 @@ def calib_graph(
     one_of("quantization: calib_mode", calib_mode, ("naive", "entropy", "customize"))
     attribute = "hist_dict" if calib_mode == "entropy" else "min_max_dict"
     found = getattr(collector, attribute, None)
-    if found is None:
-        raise ParameterError(
-            f"quantization: collector: got {collector!r}, expected one with {attribute} for "
-            f"calib_mode={calib_mode!r}"
-        )
+    expected = f"one with {attribute} for calib_mode={calib_mode!r}"
+    expect(found is not None, "quantization: collector", collector, expected)
     if not found:
         raise ParameterError(
             "quantization: the collector has read no tensor; run the float32 network with "
@@ -348,11 +341,8 @@ def quantize_model(
     )  # fmt: skip
     if collector is None:
         return quantized, params, states
-    if not isinstance(calib_data, DataIter):
-        raise ParameterError(
-            f"quantization: calib_data: got {calib_data!r}, expected a DataIter for "
-            f"calib_mode={calib_mode!r}; calib_mode='none' needs none"
-        )
+    expected = f"a DataIter for calib_mode={calib_mode!r}; calib_mode='none' needs none"
+    expect(isinstance(calib_data, DataIter), "quantization: calib_data", calib_data, expected)
     names = list(dict.fromkeys(graph.tensors(quantized)))
     if not names:
         return quantized, params, states

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from modkit.contrib.svrg_optimization.svrg_optimizer import _SVRGOptimizer
-from modkit.errors import ParameterError
+from modkit.errors import ParameterError, wrong
 from modkit.io import DataIter
 from modkit.module.module import Module
 from modkit.ndarray import NDArray, zeros_like
@@ -48,10 +48,8 @@ class SVRGModule(Module):
         update_freq: int | None = None,
     ):
         if isinstance(update_freq, bool) or not isinstance(update_freq, int) or update_freq < 1:
-            raise ParameterError(
-                f"SVRGModule: update_freq: got {update_freq!r}, expected the number of epochs "
-                "between full gradients, from 1 on"
-            )
+            expected = "the number of epochs between full gradients, from 1 on"
+            raise wrong("SVRGModule: update_freq", update_freq, expected)
         self.update_freq = update_freq
         parts = (symbol, data_names, label_names, logger, context, work_load_list,
                  fixed_param_names, state_names, group2ctxs)  # fmt: skip

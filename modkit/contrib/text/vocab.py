@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
-from modkit.errors import ParameterError, expect, wrong
+from modkit.errors import expect, wrong
 
 
 class Vocabulary:
@@ -41,11 +41,9 @@ class Vocabulary:
             raise wrong("Vocabulary: counter", type(counter), "a collections.Counter of tokens")
         expect(min_freq >= 1, "Vocabulary: min_freq", min_freq, "1 or more")
         special = [unknown_token, *(reserved_tokens or [])]
-        if len(set(special)) < len(special):
-            raise ParameterError(
-                f"Vocabulary: reserved_tokens: got {reserved_tokens}, expected different tokens, "
-                f"without {unknown_token!r}"
-            )
+        expected = f"different tokens, without {unknown_token!r}"
+        differ = len(set(special)) == len(special)
+        expect(differ, "Vocabulary: reserved_tokens", reserved_tokens, expected)
         self._unknown_token = unknown_token
         self._reserved_tokens = None if reserved_tokens is None else list(reserved_tokens)
         pairs = sorted((counter or Counter()).items(), key=lambda pair: pair[0])
@@ -92,9 +90,7 @@ class Vocabulary:
         many: Iterable[int] = indices if isinstance(indices, list) else [indices]
         tokens = []
         for index in many:
-            if not isinstance(index, int) or not 0 <= index < len(self):
-                raise ParameterError(
-                    f"to_tokens: got index {index!r}, expected 0 .. {len(self) - 1}"
-                )
+            inside = isinstance(index, int) and 0 <= index < len(self)
+            expect(inside, "to_tokens: index", index, f"0 .. {len(self) - 1}")
             tokens.append(self._idx_to_token[index])
         return tokens if isinstance(indices, list) else tokens[0]
