@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, Self, TypeVar
 from modkit.errors import (
     FileFormatError,
     ModkitError,
+    NameNotFoundError,
     NotSupportedError,
     ParameterError,
     ShapeError,
@@ -145,10 +146,10 @@ def atomic_write(fname: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def located(where: str) -> Iterator[None]:
-    """A block whose errors of content name file and place of what is read."""
+    """A block, or function, whose errors name file and place of what is read, or the caller."""
     try:
         yield
-    except (FileFormatError, ParameterError, ShapeError) as error:
+    except (FileFormatError, NameNotFoundError, ParameterError, ShapeError) as error:
         raise type(error)(f"{where}: {error}") from error
 
 

@@ -144,11 +144,8 @@ def _settings(optimizer: Optimizer) -> dict[str, Any]:
 def _fitting(layouts: set[str]) -> tuple[str, ...]:
     """The optimizers that make states of all these layouts."""
     layouts = layouts - {"none"} or layouts
-    found = []
-    for name, klass in Optimizer.opt_registry.items():
-        if layouts and layouts <= _layouts_of(klass):
-            found.append(name)
-    return tuple(sorted(found))
+    known = Optimizer.opt_registry.items()
+    return tuple(sorted(n for n, k in known if layouts and layouts <= _layouts_of(k)))
 
 
 @functools.cache

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from modkit.errors import ParameterError, wrong
+from modkit.files import located
 
 COORDINATOR, SIZE, RANK = "MODKIT_COORDINATOR", "MODKIT_WORKERS", "MODKIT_RANK"
 """Environment variables of ``modkit launch``: ``host:port``, number of workers, rank."""
@@ -34,6 +35,7 @@ class Address(NamedTuple):
     rank: int
 
 
+@located("a distributed store")
 def address_of(environment: Mapping[str, str], host: str | None = None) -> Address | None:
     """The address in the variables of a launcher; ``None`` without any.
 
@@ -56,13 +58,12 @@ def address_of(environment: Mapping[str, str], host: str | None = None) -> Addre
     for name, value in ((SIZE, found.size), (RANK, found.rank)):
         if environment.get(name, str(value)) != str(value):
             raise ParameterError(
-                f"a distributed store: {name}={environment[name]!r}, and the launcher of this "
-                f"process says {value}: leave {name} out"
+                f"{name}={environment[name]!r}, and the launcher of this process says {value}: "
+                f"leave {name} out"
             )
     name, _, port = found.coordinator.rpartition(":")
     if not name or not port.isdecimal() or not 0 < int(port) < 65536:
-        expected = "host:port with a port from 1 to 65535"
-        raise wrong("a distributed store: coordinator", found.coordinator, expected)
+        raise wrong("coordinator", found.coordinator, "host:port with a port from 1 to 65535")
     return found
 
 
@@ -121,8 +122,8 @@ def _slurm(environment: Mapping[str, str]) -> Address | None:
         return None
     if _STEP_NODES not in environment:
         raise ParameterError(
-            f"a distributed store: the environment has SLURM_JOB_ID and no {_STEP_NODES}: this "
-            "process is of the job's script and not of a step; start it with `srun python train.py`"
+            f"the environment has SLURM_JOB_ID and no {_STEP_NODES}: this process is of the job's "
+            "script and not of a step; start it with `srun python train.py`"
         )
     step = f"{environment['SLURM_JOB_ID']}.{environment.get('SLURM_STEP_ID', '')}"
     # "node7", "node7,other1", "node[007-012],other1" and "node[7,9-12]-ib": the first name.
@@ -148,15 +149,11 @@ def _kubernetes(environment: Mapping[str, str], host: str | None) -> Address | N
         jobs, job = whole.size, whole.rank
     size = _number(environment, SIZE)
     if size % jobs:
-        raise ParameterError(
-            f"a distributed store: got {SIZE}={size}, expected a multiple of JOBSET_REPLICAS={jobs}"
-        )
+        raise ParameterError(f"got {SIZE}={size}, expected a multiple of JOBSET_REPLICAS={jobs}")
     index = _number(environment, _INDEX)
     if index >= size // jobs:
-        raise ParameterError(
-            f"a distributed store: {_INDEX}={index} with {SIZE}={size} in {jobs} job(s): {SIZE} is "
-            "the number of all pods"
-        )
+        jobs_of = f"{_INDEX}={index} with {SIZE}={size} in {jobs} job(s)"
+        raise ParameterError(f"{jobs_of}: {SIZE} is the number of all pods")
 
     def where() -> str:
         port = _port("kubernetes")
@@ -166,8 +163,8 @@ def _kubernetes(environment: Mapping[str, str], host: str | None) -> Address | N
         own, _, domain = (host or socket.getfqdn()).partition(".")
         if size > 1 and not (domain and own.endswith(f"-{index}")):
             raise ParameterError(
-                f"a distributed store: this pod is {own!r} in the domain {domain!r}, expected a "
-                f"name that ends in -{index} in the domain of a headless service: set "
+                f"this pod is {own!r} in the domain {domain!r}, expected a name that ends in "
+                f"-{index} in the domain of a headless service: set "
                 f"spec.template.spec.subdomain of the Job, or {COORDINATOR}"
             )
         return f"{own.removesuffix(f'-{index}')}-0.{domain}:{port}"
@@ -184,7 +181,7 @@ def _read(
     numbers = _number(environment, size), _number(environment, rank)
     if not numbers[1] < numbers[0]:
         raise ParameterError(
-            f"a distributed store: got {size}={numbers[0]} and {rank}={numbers[1]}, expected a "
+            f"got {size}={numbers[0]} and {rank}={numbers[1]}, expected a "
             "number of workers and a smaller number from 0 on"
         )
     return Address(environment.get(COORDINATOR) or where(), *numbers)
@@ -193,15 +190,13 @@ def _read(
 def _number(environment: Mapping[str, str], name: str) -> int:
     text = environment[name]
     if not text.isdecimal():
-        raise ParameterError(
-            f"a distributed store: got {name}={text!r}, expected a number from 0 on"
-        )
+        raise ParameterError(f"got {name}={text!r}, expected a number from 0 on")
     return int(text)
 
 
 def _incomplete(given: str, missing: list[str]) -> ParameterError:
     return ParameterError(
-        f"a distributed store: the environment has {given}, and no {' and no '.join(missing)}: set "
+        f"the environment has {given}, and no {' and no '.join(missing)}: set "
         "them for each worker (docs/distributed.md), or start the workers with "
         "`modkit launch -n 2 train.py`"
     )

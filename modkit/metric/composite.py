@@ -8,7 +8,7 @@ from typing import Any
 from modkit.errors import ParameterError
 from modkit.metric.base import EvalMetric, Names, alias, register
 from modkit.metric.custom import CustomMetric
-from modkit.metric.functions import Combined, TracedFunction, positions, select
+from modkit.metric.functions import Combined, positions, select
 from modkit.registry import get_create_func
 
 _create = get_create_func(EvalMetric, "metric")
@@ -147,13 +147,10 @@ class CompositeEvalMetric(EvalMetric):
         outputs, output_at = _filtered(output_names, self.output_names)
         if (labels is None and self.label_names) or (outputs is None and self.output_names):
             return None
-        parts: list[TracedFunction] = []
-        for metric in self.metrics:
-            part = metric.fused(labels, outputs)
-            if part is None:
-                return None
-            parts.append(part)
-        return select(label_at, output_at, Combined(tuple(parts)))
+        parts: Any = tuple(metric.fused(labels, outputs) for metric in self.metrics)
+        if any(part is None for part in parts):
+            return None
+        return select(label_at, output_at, Combined(parts))
 
     def absorb(self, sums: Any, *, stacked: bool = False) -> None:
         for metric, part in zip(self.metrics, sums, strict=True):

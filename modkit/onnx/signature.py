@@ -11,6 +11,7 @@ import numpy as np
 
 from modkit import ndarray
 from modkit.errors import NameNotFoundError, ParameterError
+from modkit.files import located
 from modkit.ndarray import NDArray
 from modkit.ndarray.files import plain_name
 from modkit.ops.dtypes import dtype_name
@@ -35,6 +36,7 @@ class Signature(NamedTuple):
     labels: dict[str, tuple[int, ...]]
 
 
+@located("export_model")
 def signature_of(
     graph: Graph, nodes: Sequence[Node], given: Any, shapes: Any, types: Any, dynamic: Any
 ) -> Signature:
@@ -52,33 +54,29 @@ def signature_of(
     if len(needed) < len(names):
         twice = sorted(n for n in needed if names.count(n) > 1)
         raise ParameterError(
-            f"export_model: got several variables with the names {twice}; give each its own, or "
-            "pass one mx.sym.Variable to all that use it"
+            f"got several variables with the names {twice}; give each its own, or pass one "
+            "mx.sym.Variable to all that use it"
         )
     free = [n.name for n in graph.arguments if n.name not in params]
     absent = [n.name for n in graph.auxiliary if n.name not in params]
     if absent:
-        raise NameNotFoundError(
-            f"export_model: params lacks the auxiliary states {', '.join(absent)}"
-        )
+        raise NameNotFoundError(f"params lacks the auxiliary states {', '.join(absent)}")
     data = [n for n in free if n in needed]
     if shapes is None:
-        raise ParameterError(f"export_model: in_shapes is needed, a shape for each of: {data}")
+        raise ParameterError(f"in_shapes is needed, a shape for each of: {data}")
     wanted = free if len(shapes) == len(free) else data
     if len(shapes) != len(wanted):
         raise ParameterError(
-            f"export_model: in_shapes has {len(shapes)} shapes, expected {len(data)}, for the "
+            f"in_shapes has {len(shapes)} shapes, expected {len(data)}, for the "
             f"inputs {data}. A variable that is no input is missing in params"
         )
     by_name = {n: _whole(n, s) for n, s in zip(wanted, shapes, strict=True)}
     if isinstance(types, Mapping):
-        raise ParameterError("export_model: in_types is a dictionary, expected a type or a list")
+        raise ParameterError("in_types is a dictionary, expected a type or a list")
     if not isinstance(types, list | tuple):
         types = [types] * len(wanted)
     if len(types) != len(wanted):
-        raise ParameterError(
-            f"export_model: in_types has {len(types)} types, expected one or {len(wanted)}"
-        )
+        raise ParameterError(f"in_types has {len(types)} types, expected one or {len(wanted)}")
     kinds = dict(zip(wanted, map(dtype_name, types), strict=True))
     sizes = _dynamic(wanted, by_name, dynamic)
     inputs = [Input(n, by_name[n], sizes[n], kinds[n]) for n in data]
@@ -91,7 +89,7 @@ def _whole(name: str, shape: Any) -> tuple[int, ...]:
         return tuple(map(operator.index, shape))
     except TypeError as error:
         raise ParameterError(
-            f"export_model: in_shapes: got {shape!r} for the input {name!r}, expected a tuple of "
+            f"in_shapes: got {shape!r} for the input {name!r}, expected a tuple of "
             "whole numbers, as in in_shapes=[(1, 3, 224, 224)]"
         ) from error
 
@@ -106,7 +104,7 @@ def _dynamic(
         return {n: (None, *shapes[n][1:]) for n in names}
     if [len(s) for s in given] != [len(shapes[n]) for n in names]:
         raise ParameterError(
-            f"export_model: dynamic_input_shapes={list(given)!r} must have a size, None or a name "
+            f"dynamic_input_shapes={list(given)!r} must have a size, None or a name "
             f"for each axis of in_shapes={[shapes[n] for n in names]}"
         )
     return {n: _sizes(n, shapes[n], s) for n, s in zip(names, given, strict=True)}
@@ -117,7 +115,7 @@ def _sizes(name: str, shape: tuple[int, ...], given: Sequence[Any]) -> tuple[int
     for size, wanted in zip(given, shape, strict=True):
         if size != wanted and not (size is None or isinstance(size, str)):
             raise ParameterError(
-                f"export_model: dynamic_input_shapes: got {tuple(given)!r} for the input {name!r}, "
+                f"dynamic_input_shapes: got {tuple(given)!r} for the input {name!r}, "
                 f"expected None, a name or {wanted} in place of {size!r}: in_shapes has {shape}"
             )
     pairs = zip(given, shape, strict=True)
@@ -132,7 +130,7 @@ def _arrays(params: Any) -> dict[str, np.ndarray]:
         params = {**params[0], **params[1]}
     if not isinstance(params, Mapping):
         raise ParameterError(
-            f"export_model: params is {type(params).__name__}; expected a dictionary of arrays, a "
+            f"params is {type(params).__name__}; expected a dictionary of arrays, a "
             "path of a .params file, or a list of arguments and auxiliary states"
         )
     return {

@@ -4,32 +4,28 @@ Its steps have MXNet's private names too.
 """
 
 from modkit.absent import absent_names
-from modkit.contrib.quantization.calibration import (
-    LayerHistogramCollector as _LayerHistogramCollector,
-)
-from modkit.contrib.quantization.calibration import (
-    LayerOutputMinMaxCollector as _LayerOutputMinMaxCollector,
-)
+from modkit.contrib.quantization import calibration as _calibration
+from modkit.contrib.quantization import graph as _graph
+from modkit.contrib.quantization import model as _model
 from modkit.contrib.quantization.calibration import combine_histogram as combine_histogram
-from modkit.contrib.quantization.calibration import get_optimal_threshold as _get_optimal_threshold
-from modkit.contrib.quantization.calibration import (
-    get_optimal_thresholds as _get_optimal_thresholds,
-)
-from modkit.contrib.quantization.calibration import smooth_distribution as _smooth_distribution
-from modkit.contrib.quantization.graph import with_ranges as _calibrate_quantized_sym
 from modkit.contrib.quantization.model import calib_graph as calib_graph
-from modkit.contrib.quantization.model import collect_layer_histogram as _collect_layer_histogram
-from modkit.contrib.quantization.model import (
-    collect_layer_output_min_max as _collect_layer_output_min_max,
-)
-from modkit.contrib.quantization.model import collect_layer_statistics as _collect_layer_statistics
-from modkit.contrib.quantization.model import load_params as _load_params
-from modkit.contrib.quantization.model import load_sym as _load_sym
 from modkit.contrib.quantization.model import quantize_graph as quantize_graph
 from modkit.contrib.quantization.model import quantize_model as quantize_model
 from modkit.contrib.quantization.model import quantize_model_mkldnn as quantize_model_mkldnn
-from modkit.contrib.quantization.model import quantize_params as _quantize_params
-from modkit.contrib.quantization.model import quantize_symbol as _quantize_symbol
+
+_LayerHistogramCollector = _calibration.LayerHistogramCollector
+_LayerOutputMinMaxCollector = _calibration.LayerOutputMinMaxCollector
+_calibrate_quantized_sym = _graph.with_ranges
+_collect_layer_histogram = _model.collect_layer_histogram
+_collect_layer_output_min_max = _model.collect_layer_output_min_max
+_collect_layer_statistics = _model.collect_layer_statistics
+_get_optimal_threshold = _calibration.get_optimal_threshold
+_get_optimal_thresholds = _calibration.get_optimal_thresholds
+_load_params = _model.load_params
+_load_sym = _model.load_sym
+_quantize_params = _model.quantize_params
+_quantize_symbol = _model.quantize_symbol
+_smooth_distribution = _calibration.smooth_distribution
 
 __getattr__ = absent_names(
     __name__,

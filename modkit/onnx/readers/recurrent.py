@@ -25,13 +25,9 @@ def _packed(node: OnnxNode, units: int, directions: int) -> np.ndarray:
     biases = node.constant(3)
     if biases is None:
         biases = np.zeros((directions, 2 * len(order) * units), of_input.dtype)
-    parts = []
-    for direction in range(directions):
-        weights = of_input[direction], of_state[direction]
-        parts += [reordered(weight, order).ravel() for weight in weights]
-    for direction in range(directions):
-        parts += [reordered(b, order) for b in np.split(biases[direction], 2)]
-    return np.concatenate(parts)
+    weights = [w for pair in zip(of_input, of_state, strict=True) for w in pair]
+    vectors = [b for pair in biases for b in np.split(pair, 2)]
+    return np.concatenate([reordered(each, order).ravel() for each in weights + vectors])
 
 
 def _mode(node: OnnxNode, directions: int) -> Any:

@@ -268,12 +268,11 @@ def _up_sampling(call: Call) -> str:
     if len(call.inputs) > 1:  # all get the size of the first
         height = call.static(call.outputs[0], 2)[0]
         factors = [height / call.static(value, 2)[0] for value in call.inputs]
-    found = []
-    for value, factor in zip(call.inputs, factors, strict=True):
-        scales = np.asarray([1, 1, factor, factor], np.float32)
-        how = {"mode": "nearest", "nearest_mode": "floor"}
-        asymmetric = {"coordinate_transformation_mode": "asymmetric"}
-        found.append(call.emit("Resize", value.name, "", scales, **how, **asymmetric))
+    how = {"mode": "nearest", "nearest_mode": "floor"}
+    how["coordinate_transformation_mode"] = "asymmetric"
+    scales = [np.asarray([1, 1, factor, factor], np.float32) for factor in factors]
+    pairs = zip(call.inputs, scales, strict=True)
+    found = [call.emit("Resize", value.name, "", each, **how) for value, each in pairs]
     if len(found) == 1:
         return found[0]
     if call.multi_input_mode == "sum":
