@@ -80,19 +80,14 @@ class RowLogger(Reporter):
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if not run.resumed:
             self._size = 0
-            self._begin()
         present = self.path.stat().st_size if self.path.exists() else 0
         if present < self._size:
             raise ParameterError(
                 f"{type(self).__name__}: {self.path} has {present} bytes, expected at least the "
                 f"{self._size} that it had at the checkpoint; restore it, or log to another file"
             )
-        self._file = self.path.open("r+b" if self.path.exists() else "w+b")
+        self._file = self.path.open("ab")
         self._file.truncate(self._size)
-        self._file.seek(self._size)
-
-    def _begin(self) -> None:
-        """Forget the former training."""
 
     def _report(self, run: Run, values: dict[str, float], *, ended: bool) -> None:
         row = {"epoch": run.epoch, "batch": run.batch, "step": run.step, **values}
@@ -138,12 +133,11 @@ class CSVLogger(RowLogger):
         self._columns: list[str] | None = None
         self._validates = False
 
-    def _begin(self) -> None:
-        self._columns = None
-
     def on_fit_begin(self, run: Run) -> None:
         super().on_fit_begin(run)
         self._validates = run.eval_data is not None
+        if not run.resumed:
+            self._columns = None
 
     def line(self, row: dict[str, Any]) -> str:
         """A row, after the names of the columns if it is the first one."""

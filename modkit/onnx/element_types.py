@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 
-from modkit.onnx.package import onnx_module
+from modkit.onnx.package import onnx
 from modkit.ops import dtype_inference
 from modkit.symbol.graph import Entry, Node
 from modkit.symbol.graph_inference import declared_dtype
@@ -15,7 +15,7 @@ from modkit.symbol.graph_inference import declared_dtype
 @functools.cache
 def dtype_of(code: int) -> str:
     """The name of the element type with ONNX's number; truth values are float32 in symbols."""
-    found = onnx_module("onnx.helper", "import_model").tensor_dtype_to_np_dtype(code)
+    found = onnx.helper.tensor_dtype_to_np_dtype(code)
     return "float32" if found == np.bool_ else found.name
 
 

@@ -14,7 +14,7 @@ from modkit.context import cpu
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.onnx.files import save_model
 from modkit.onnx.graph_builder import Call, GraphBuilder, Sizes, Value
-from modkit.onnx.package import IR_VERSION, OPSET, onnx_module
+from modkit.onnx.package import IR_VERSION, OPSET, onnx, require_onnx
 from modkit.onnx.signature import Input, Signature, signature_of
 from modkit.onnx.writers import WRITERS
 from modkit.ops import partial_shapes
@@ -75,7 +75,7 @@ def export_model(
         NameNotFoundError: a parameter is missing.
         ShapeError: the shapes contradict each other.
     """
-    onnx_module("onnx", "export_model")
+    require_onnx("export_model")
     net = sym if isinstance(sym, Symbol) else symbol.load(os.fspath(sym))
     types = in_types if input_type is None else input_type
     if dynamic_input_shapes is not None and not dynamic:
@@ -92,7 +92,7 @@ def export_model(
     _require_writers(nodes)
     model = _Export(net.graph, nodes, signature, verbose).model()
     if run_shape_inference:
-        model = onnx_module("onnx.shape_inference", "export_model").infer_shapes(model)
+        model = onnx.shape_inference.infer_shapes(model)
     save_model(model, onnx_file_path, signature.params)
     return os.fspath(onnx_file_path)
 
@@ -168,11 +168,8 @@ class _Export:
         outputs = [self._output(entry) for entry in self.graph.heads]
         read = {name for node in self.builder.nodes for name in node.input}
         constants = {**self.signature.params, **self.builder.constants}
-        tensors = [
-            onnx_module("onnx.numpy_helper", "export_model").from_array(array, name)
-            for name, array in constants.items()
-            if name in read
-        ]
+        to_tensor = onnx.numpy_helper.from_array
+        tensors = [to_tensor(array, name) for name, array in constants.items() if name in read]
         graph = self.helper.make_graph(self.builder.nodes, "modkit", inputs, outputs, tensors)
         opset = self.helper.make_opsetid("", OPSET)
         return self.helper.make_model(

@@ -12,7 +12,7 @@ import numpy as np
 
 from modkit.errors import FileFormatError, NotSupportedError
 from modkit.files import atomic_write, check_is_file, named_errors
-from modkit.onnx.package import OPSET, onnx_module
+from modkit.onnx.package import OPSET, onnx, require_onnx
 
 _LARGEST = 2**31 - 2**20
 """Bytes of parameters that fit into one protobuf file."""
@@ -26,7 +26,7 @@ def load_model(path: str | os.PathLike[str], user: str) -> Any:
         FileFormatError: the file is no ONNX model.
         NotSupportedError: the package onnx is not installed.
     """
-    onnx = onnx_module("onnx", user)
+    require_onnx(user)
     check_is_file(Path(path))
     try:
         model = onnx.load(os.fspath(path))
@@ -58,9 +58,7 @@ def _save_in_two(model: Any, path: Path) -> None:
         tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder,
     ):
         made = Path(folder, path.name)
-        onnx_module("onnx", "export_model").save_model(
-            model, os.fspath(made), save_as_external_data=True, location=data
-        )
+        onnx.save_model(model, os.fspath(made), save_as_external_data=True, location=data)
         _check(os.fspath(made))
         made.with_name(data).replace(path.with_name(data))
         made.replace(path)
@@ -68,12 +66,9 @@ def _save_in_two(model: Any, path: Path) -> None:
 
 def _check(model: Any) -> None:
     """ONNX's own check of a model or of a file, element types included."""
-    checker, inference = (
-        onnx_module(f"onnx.{n}", "export_model") for n in ("checker", "shape_inference")
-    )
     try:
-        checker.check_model(model, full_check=True)
-    except (checker.ValidationError, inference.InferenceError) as error:
+        onnx.checker.check_model(model, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         raise NotSupportedError(
             f"export_model: ONNX {OPSET} has no such model: {str(error).strip('. ')}. If it is "
             "about an element type, cast the input of that node: sym.cast(x, dtype='float32')"

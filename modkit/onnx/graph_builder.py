@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from modkit.errors import NotSupportedError
-from modkit.onnx.package import onnx_module
+from modkit.onnx.package import onnx
 from modkit.symbol.graph import Entry, Node
 
 Sizes = tuple[int | None, ...]
@@ -43,7 +44,7 @@ class GraphBuilder:
 
     def __init__(self) -> None:
         self.axes: dict[tuple[int, ...], tuple[str, int] | None] = {}
-        self.helper = onnx_module("onnx.helper", "export_model")
+        self.helper = onnx.helper
         self.nodes: list[Any] = []
         self.constants: dict[str, np.ndarray] = {}
         self._names: set[str] = set()
@@ -176,12 +177,10 @@ class Call:
         """
         dtype = dtype or self.inputs[0].dtype
         whole = np.dtype(dtype).kind in "iu"
-        if whole and not (np.isfinite(value) and value == int(value)):
-            raise self.refuse(f"{dtype} has no {value}", "cast its input first")
-        try:
-            return np.asarray(value, dtype)
-        except OverflowError as error:
-            raise self.refuse(f"{dtype} has no {value}", "cast its input first") from error
+        with contextlib.suppress(OverflowError):
+            if not whole or (np.isfinite(value) and value == int(value)):
+                return np.asarray(value, dtype)
+        raise self.refuse(f"{dtype} has no {value}", "cast its input first")
 
     def cast(self, x: str, dtype: str) -> str:
         """``x`` as another element type."""

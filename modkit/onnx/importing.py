@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import os
 from typing import Any
@@ -15,7 +16,7 @@ from modkit.ndarray import NDArray
 from modkit.onnx.element_types import ElementTypes, dtype_of
 from modkit.onnx.files import load_model
 from modkit.onnx.onnx_node import OnnxNode
-from modkit.onnx.package import onnx_module
+from modkit.onnx.package import onnx
 from modkit.onnx.readers import READERS
 from modkit.onnx.sizes import Size, resolved, size_of
 from modkit.onnx.values import Values
@@ -94,10 +95,9 @@ class Import:
     """One import: nodes are computed, followed as sizes, or read as symbols, in their order."""
 
     def __init__(self, model: Any):
-        self._numpy = onnx_module("onnx.numpy_helper", "import_model")
         self._model = model
         opset = max((o.version for o in model.opset_import if not o.domain), default=1)
-        to_array = self._numpy.to_array
+        to_array = onnx.numpy_helper.to_array
         self._values = Values(opset, {t.name: to_array(t) for t in model.graph.initializer})
         self._declare_weights(model.graph)
         self._element_types = ElementTypes()
@@ -119,9 +119,9 @@ class Import:
                 attr = node.attribute[0]
                 if attr.name == "value" and math.prod(attr.t.dims) > _SMALL:
                     large[node.output[0]] = attr.t
-                    self._values.constants[node.output[0]] = self._numpy.to_array(attr.t)
+                    self._values.constants[node.output[0]] = onnx.numpy_helper.to_array(attr.t)
                     del graph.node[at]
-        make = onnx_module("onnx.helper", "import_model").make_tensor_value_info
+        make = onnx.helper.make_tensor_value_info
         for name, tensor in large.items():
             if name not in known:
                 graph.input.append(make(name, tensor.data_type, tensor.dims))
@@ -141,7 +141,7 @@ class Import:
 
     def _follow_reshapes(self) -> bool:
         """Declare shapes of reshapes that follow from sizes; whether ONNX had not inferred one."""
-        helper, found = onnx_module("onnx.helper", "import_model"), []
+        found = []
         first, self._first_open = self._first_open, len(self._graph.node)
         for at in range(first, len(self._graph.node)):
             node = self._graph.node[at]
@@ -156,11 +156,10 @@ class Import:
                 if found:  # what comes after it is followed once ONNX has inferred again
                     break
                 continue
-            code = helper.np_dtype_to_tensor_dtype(
-                np.dtype(self._values.dtypes.get(name, "float32"))
-            )
+            dtype = np.dtype(self._values.dtypes.get(name, "float32"))
+            code = onnx.helper.np_dtype_to_tensor_dtype(dtype)
             shape = resolved(node.op_type, sizes, data, name)
-            found.append(helper.make_tensor_value_info(name, code, shape))
+            found.append(onnx.helper.make_tensor_value_info(name, code, shape))
         known = {value.name: value for value in (*self._graph.value_info, *self._graph.output)}
         for value in found:
             if value.name in known:
@@ -243,17 +242,17 @@ class Import:
             return False
         if not node.input or any(v is None and n for n, v in zip(node.input, values, strict=True)):
             return False
-        evaluator = onnx_module("onnx.reference", "import_model").ReferenceEvaluator
-        helper = onnx_module("onnx.helper", "import_model")
+        evaluator = importlib.import_module("onnx.reference").ReferenceEvaluator
         names = [n for n in node.input if n]
-        blank = onnx_module("onnx", "import_model").ValueInfoProto
-        graph = helper.make_graph(
+        blank = onnx.ValueInfoProto
+        graph = onnx.helper.make_graph(
             [node], "constant", [blank(name=n) for n in dict.fromkeys(names)],
             [blank(name=n) for n in node.output if n],
         )  # fmt: skip
-        opsets = [helper.make_opsetid("", self._values.opset)]
+        opsets = [onnx.helper.make_opsetid("", self._values.opset)]
         given = {n: v for n, v in zip(node.input, values, strict=True) if n}
-        found = evaluator(helper.make_model(graph, opset_imports=opsets)).run(None, given)
+        model = onnx.helper.make_model(graph, opset_imports=opsets)
+        found = evaluator(model).run(None, given)
         self._values.constants |= zip(
             (n for n in node.output if n), map(np.asarray, found), strict=True
         )
@@ -261,18 +260,17 @@ class Import:
 
     def _constant_of(self, node: Any) -> np.ndarray:
         attr = node.attribute[0]
-        found = onnx_module("onnx.helper", "import_model").get_attribute_value(attr)
+        found = onnx.helper.get_attribute_value(attr)
         if attr.name == "value":
-            return self._numpy.to_array(found)
+            return onnx.numpy_helper.to_array(found)
         return np.asarray(found, "float32" if attr.name.startswith("value_float") else None)
 
 
 def _with_shapes(model: Any) -> Any:
     """The model with the shapes that ONNX infers."""
-    inference = onnx_module("onnx.shape_inference", "import_model")
     try:
-        return inference.infer_shapes(model, data_prop=True)
-    except inference.InferenceError:
+        return onnx.shape_inference.infer_shapes(model, data_prop=True)
+    except onnx.shape_inference.InferenceError:
         return model  # readers that need a shape say so
 
 

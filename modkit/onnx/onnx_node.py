@@ -8,7 +8,7 @@ import numpy as np
 
 from modkit import symbol
 from modkit.errors import NotSupportedError
-from modkit.onnx.package import onnx_module
+from modkit.onnx.package import onnx
 from modkit.onnx.sizes import Size
 from modkit.onnx.values import Values
 from modkit.symbol import Symbol
@@ -26,7 +26,7 @@ class OnnxNode:
         self.op_type: str = node.op_type
         self.inputs, self.outputs = list(node.input), list(node.output)
         self.opset = values.opset
-        value = onnx_module("onnx.helper", "import_model").get_attribute_value
+        value = onnx.helper.get_attribute_value
         self._attrs = {a.name: value(a) for a in node.attribute}
 
     @property
@@ -47,7 +47,7 @@ class OnnxNode:
     def tensor(self, name: str, default: np.ndarray) -> np.ndarray:
         """An attribute that is an array."""
         found = self._attrs.get(name)
-        to_array = onnx_module("onnx.numpy_helper", "import_model").to_array
+        to_array = onnx.numpy_helper.to_array
         return default if found is None else to_array(found)
 
     def has(self, index: int) -> bool:

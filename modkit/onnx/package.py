@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from modkit.lazy import install, optional
@@ -13,10 +14,16 @@ IR_VERSION = 7
 """Version of the file format that belongs to `OPSET`."""
 
 
-def onnx_module(name: str, user: str) -> Any:
-    """A module of the package, such as ``"onnx.helper"``; ``user`` is the caller, for the message.
+class _Package:
+    """Stand-in for the package, so that importing modkit does not import it."""
 
-    Raises:
-        NotSupportedError: the package is not installed.
-    """
-    return optional(name, f"{user} needs the package onnx: {install('onnx')}")
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module("onnx"), name)
+
+
+onnx = _Package()
+
+
+def require_onnx(user: str) -> None:
+    """Raise NotSupportedError if the package is not installed; ``user`` is the caller."""
+    optional("onnx", f"{user} needs the package onnx: {install('onnx')}")

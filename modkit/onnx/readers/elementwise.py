@@ -12,7 +12,7 @@ from modkit import symbol as sym
 from modkit.onnx.correspondence import ARITHMETIC, COMPARED, LOGICAL
 from modkit.onnx.element_types import dtype_of
 from modkit.onnx.onnx_node import OnnxNode
-from modkit.onnx.package import onnx_module
+from modkit.onnx.package import onnx
 from modkit.onnx.readers.arrays import with_axes_ahead
 from modkit.onnx.readers.table import READERS, Reader, of_inputs, reads
 from modkit.ops.dtypes import CODE_OF_DTYPE
@@ -98,7 +98,7 @@ def _round(node: OnnxNode) -> Symbol:
 @reads("Cast")
 def _cast(node: OnnxNode) -> Symbol:
     x, code = node.symbol(), node.attr("to")
-    if code == onnx_module("onnx", "import_model").TensorProto.BOOL:
+    if code == onnx.TensorProto.BOOL:
         return sym.cast(x != 0, dtype="float32")
     dtype = dtype_of(code)
     if dtype not in CODE_OF_DTYPE:
