@@ -8,22 +8,16 @@ from typing import Any
 
 from modkit.callback.base import Callback
 from modkit.callback.run import Run
-from modkit.errors import NotSupportedError
 from modkit.files import atomic_write
+from modkit.lazy import optional
 
 
 def figure() -> Any:
     """A figure of Matplotlib's, without a display; NotSupportedError if it is not installed."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise NotSupportedError(
-            "drawing curves needs Matplotlib: pip install matplotlib"
-        ) from error
-    made = Figure(figsize=(7, 4), layout="constrained")
-    FigureCanvasAgg(made)
-    return made
+    module = optional(
+        "matplotlib.figure", "drawing curves needs Matplotlib: pip install matplotlib"
+    )
+    return module.Figure(figsize=(7, 4), layout="constrained")
 
 
 class Curves(Callback):

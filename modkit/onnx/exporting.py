@@ -145,7 +145,6 @@ class _Export:
         self.graph, self.nodes = graph, nodes
         self.signature, self.verbose = signature, verbose
         self.builder = GraphBuilder()
-        self.helper = self.builder.helper
         arrays = {n: a.shape for n, a in signature.params.items()}
         plain = {i.name: i.shape for i in signature.inputs}
         kinds = {n: a.dtype.name for n, a in signature.params.items()}
@@ -170,15 +169,15 @@ class _Export:
         constants = {**self.signature.params, **self.builder.constants}
         to_tensor = onnx.numpy_helper.from_array
         tensors = [to_tensor(array, name) for name, array in constants.items() if name in read]
-        graph = self.helper.make_graph(self.builder.nodes, "modkit", inputs, outputs, tensors)
-        opset = self.helper.make_opsetid("", OPSET)
-        return self.helper.make_model(
+        graph = onnx.helper.make_graph(self.builder.nodes, "modkit", inputs, outputs, tensors)
+        opset = onnx.helper.make_opsetid("", OPSET)
+        return onnx.helper.make_model(
             graph, producer_name="modkit", ir_version=IR_VERSION, opset_imports=[opset]
         )
 
     def _declared(self, name: str, dtype: str, sizes: Sequence[int | str | None]) -> Any:
         """The declaration of an input or output."""
-        return self.helper.make_tensor_value_info(name, self.builder.type_code(dtype), list(sizes))
+        return onnx.helper.make_tensor_value_info(name, self.builder.type_code(dtype), list(sizes))
 
     def _probed(self, entry: Entry) -> tuple[tuple[int, ...], ...]:
         """Each size of a value, for all shapes of the inputs that were inferred."""

@@ -44,7 +44,6 @@ class GraphBuilder:
 
     def __init__(self) -> None:
         self.axes: dict[tuple[int, ...], tuple[str, int] | None] = {}
-        self.helper = onnx.helper
         self.nodes: list[Any] = []
         self.constants: dict[str, np.ndarray] = {}
         self._names: set[str] = set()
@@ -52,7 +51,7 @@ class GraphBuilder:
 
     def type_code(self, dtype: str) -> int:
         """ONNX's number of an element type."""
-        return self.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        return onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
 
     def unique(self, stem: str) -> str:
         """A name that no other value has."""
@@ -77,9 +76,8 @@ class GraphBuilder:
     ) -> None:
         """Append a node; constants among the operands become initializers."""
         names = [o if isinstance(o, str) else self.constant(o) for o in operands]
-        self.nodes.append(
-            self.helper.make_node(op_type, names, list(outputs), name=outputs[0], **attrs)
-        )
+        made = onnx.helper.make_node(op_type, names, list(outputs), name=outputs[0], **attrs)
+        self.nodes.append(made)
 
     def rename(self, start: int, names: Mapping[str, str]) -> None:
         """Rename values that nodes from number ``start`` on define."""
