@@ -69,11 +69,7 @@ class BatchesIter(DataIter):
             ParameterError: the iterable can be read only once, and has been.
         """
         if self._left is None:
-            if self._once:
-                raise ParameterError(
-                    f"{self._where}: a {type(self._batches).__name__} can be read only once; give "
-                    "an iterable that begins anew, such as a list or an object with __iter__"
-                )
+            self._check_again()
             self._began, self._read = streams(), 0
             self._left = iter(self._batches)
         first, self._first = self._first, None
@@ -98,11 +94,7 @@ class BatchesIter(DataIter):
         self._left = self._first = None
         if state["read"] is None:
             return
-        if self._once:
-            raise ParameterError(
-                f"{self._where}: a {type(self._batches).__name__} can be read only once, so that a "
-                "training cannot go on with it; give an iterable that begins anew"
-            )
+        self._check_again()
         set_streams(state["began"])
         self._began, self._left, self._read = state["began"], iter(self._batches), state["read"]
         for number in range(self._read):
@@ -112,6 +104,14 @@ class BatchesIter(DataIter):
                     "before the checkpoint"
                 )
         set_streams(present)
+
+    def _check_again(self) -> None:
+        """Raise ParameterError where the iterable can be read only once."""
+        if self._once:
+            raise ParameterError(
+                f"{self._where}: a {type(self._batches).__name__} can be read only once; give an "
+                "iterable that begins anew, such as a list or an object with __iter__"
+            )
 
     def _batch(self, given: Any) -> DataBatch:
         if isinstance(given, DataBatch):

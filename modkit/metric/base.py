@@ -238,6 +238,12 @@ def rebuilt(value: Any, present: Any) -> Any:
     return type(present)(**value) if dataclasses.is_dataclass(present) else copy.deepcopy(value)  # type: ignore[misc]
 
 
+def keeps_updates(metric: EvalMetric, base: type[EvalMetric]) -> bool:
+    """Whether no subclass of ``base`` overrides how labels and outputs are added."""
+    kind = type(metric)
+    return kind.update is base.update and kind.update_dict is base.update_dict
+
+
 register = get_register_func(EvalMetric, "metric")
 alias = get_alias_func(EvalMetric, "metric")
 

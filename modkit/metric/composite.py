@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from modkit.errors import ParameterError
-from modkit.metric.base import EvalMetric, Names, alias, register
+from modkit.metric.base import EvalMetric, Names, alias, keeps_updates, register
 from modkit.metric.custom import CustomMetric
 from modkit.metric.functions import Combined, positions, select
 from modkit.registry import get_create_func
@@ -137,11 +137,7 @@ class CompositeEvalMetric(EvalMetric):
         self, label_names: Sequence[str] | None = None, output_names: Sequence[str] | None = None
     ) -> Callable[[Sequence[Any], Sequence[Any]], Any] | None:
         """See `EvalMetric.fused`. ``None`` if it is ``None`` for one of the metrics."""
-        kind = type(self)
-        if (
-            kind.update is not CompositeEvalMetric.update
-            or kind.update_dict is not CompositeEvalMetric.update_dict
-        ):
+        if not keeps_updates(self, CompositeEvalMetric):
             return None
         labels, label_at = _filtered(label_names, self.label_names)
         outputs, output_at = _filtered(output_names, self.output_names)

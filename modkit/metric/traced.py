@@ -14,7 +14,7 @@ import numpy as np
 
 from modkit.errors import ModkitError, ShapeError
 from modkit.interpreter import quietly
-from modkit.metric.base import EvalMetric, check_label_shapes, totals_lock
+from modkit.metric.base import EvalMetric, check_label_shapes, keeps_updates, totals_lock
 from modkit.metric.functions import Pairwise, TracedFunction, positions, select
 from modkit.metric.packed import pack, unpack
 from modkit.metric.statistics import OUTSIDE, CheckedMean, Mean, Statistic
@@ -68,8 +68,7 @@ class TracedMetric(EvalMetric):
         self.statistic = statistic
         self._pairs: Pairwise | None = None
         self._pending: list[Any] = []
-        self._pending_bytes = 0
-        self._each_bytes = 0
+        self._pending_bytes = self._each_bytes = 0
         self._local, self._global = Totals(), Totals()
         super().__init__(name, output_names, label_names, has_global_stats=True, **kwargs)
 
@@ -170,16 +169,13 @@ class TracedMetric(EvalMetric):
     @property
     def _needs_labels(self) -> bool:
         """Whether an update without labels is an error."""
-        kind = type(self)
-        own = kind.update is TracedMetric.update and kind.update_dict is EvalMetric.update_dict
-        return own and self.statistic.needs_label
+        return keeps_updates(self, TracedMetric) and self.statistic.needs_label
 
     def fused(
         self, label_names: Sequence[str] | None = None, output_names: Sequence[str] | None = None
     ) -> TracedFunction | None:
         """See `EvalMetric.fused`. ``None`` for a subclass that overrides ``update``."""
-        kind = type(self)
-        if kind.update is not TracedMetric.update or kind.update_dict is not EvalMetric.update_dict:
+        if not keeps_updates(self, TracedMetric):
             return None
         if self.label_names is None and self.output_names is None:
             if self._pairs is None or self._pairs.statistic is not self.statistic:

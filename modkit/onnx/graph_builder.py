@@ -194,6 +194,10 @@ class Call:
             raise self.refuse("two sizes of a shape are dynamic", "make one of them static")
         return self.emit("Reshape", x, ints(-1 if s is None else s for s in sizes))
 
+    def shaped(self, x: str) -> str:
+        """``x`` in the shape of the first output."""
+        return self.reshape(x, self.outputs[0].shape)
+
     def transpose(self, x: str, axes: Sequence[int]) -> str:
         """``x`` with its axes in another order."""
         if list(axes) == list(range(len(axes))):

@@ -236,26 +236,20 @@ class Import:
         if sizes is not None:
             self._values.followed[node.output[0]] = sizes
             return True
-        values = [self._values.constant(n) if n else None for n in node.input]
+        given = {name: self._values.constant(name) for name in node.input if name}
         nested = any(a.HasField("g") or a.graphs for a in node.attribute)
         if node.op_type.startswith("Random") or nested:
             return False
-        if not node.input or any(v is None and n for n, v in zip(node.input, values, strict=True)):
+        if not node.input or any(value is None for value in given.values()):
             return False
         evaluator = importlib.import_module("onnx.reference").ReferenceEvaluator
-        names = [n for n in node.input if n]
-        blank = onnx.ValueInfoProto
-        graph = onnx.helper.make_graph(
-            [node], "constant", [blank(name=n) for n in dict.fromkeys(names)],
-            [blank(name=n) for n in node.output if n],
-        )  # fmt: skip
+        outputs = [name for name in node.output if name]
+        ends = ([onnx.ValueInfoProto(name=name) for name in names] for names in (given, outputs))
+        graph = onnx.helper.make_graph([node], "constant", *ends)
         opsets = [onnx.helper.make_opsetid("", self._values.opset)]
-        given = {n: v for n, v in zip(node.input, values, strict=True) if n}
         model = onnx.helper.make_model(graph, opset_imports=opsets)
-        found = evaluator(model).run(None, given)
-        self._values.constants |= zip(
-            (n for n in node.output if n), map(np.asarray, found), strict=True
-        )
+        found = map(np.asarray, evaluator(model).run(None, given))
+        self._values.constants |= zip(outputs, found, strict=True)
         return True
 
     def _constant_of(self, node: Any) -> np.ndarray:

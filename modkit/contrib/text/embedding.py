@@ -32,13 +32,12 @@ class _TokenEmbedding(Vocabulary):
 
     def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
-        self._vec_len = 0
         self._idx_to_vec: NDArray | None = None
 
     @property
     def vec_len(self) -> int:
-        """Length of a vector."""
-        return self._vec_len
+        """Length of a vector; 0 where none have been loaded."""
+        return 0 if self._idx_to_vec is None else self._idx_to_vec.shape[1]
 
     @property
     def idx_to_vec(self) -> NDArray | None:
@@ -66,38 +65,32 @@ class _TokenEmbedding(Vocabulary):
             VectorFileError: a line has no numbers, or more or fewer than the lines before.
         """
         path = Path(pretrained_file_path).expanduser()
+        logging.info("Loading pre-trained token embedding vectors from %s", path)
         try:
-            self._read_vectors(path, elem_delim, init_unknown_vec, encoding)
+            lines = list(_lines(path, elem_delim, encoding))
         except MissingFileError as error:
             name = type(self).__name__
             raise ParameterError(f"{name}: pretrained_file_path: {error}") from error
-
-    def _read_vectors(
-        self, path: Path, elem_delim: str, init_unknown_vec: Vector, encoding: str
-    ) -> None:
-        """Add the tokens of a file with their vectors."""
-        logging.info("Loading pre-trained token embedding vectors from %s", path)
+        if not lines:
+            raise VectorFileError(f"{path}: there is no vector of two or more numbers")
+        length = self.vec_len or len(lines[0][2])
         vectors: dict[str, list[float]] = {}
         unknown: list[float] | None = None
-        for number, token, values in _lines(path, elem_delim, encoding):
-            if self._vec_len and len(values) != self._vec_len:
+        for number, token, values in lines:
+            if len(values) != length:
                 raise VectorFileError(
                     f"{path}: line {number}: got {len(values)} numbers for {token!r}, expected "
-                    f"{self._vec_len} as before"
+                    f"{length} as before"
                 )
-            self._vec_len = len(values)
             if token == self._unknown_token and unknown is None:
                 unknown = values
             elif token in vectors or token == self._unknown_token:
                 warn_caller(f"{path}: line {number}: {token!r} again: skipped")
             else:
                 vectors[token] = values
-        if not self._vec_len:
-            raise VectorFileError(f"{path}: there is no vector of two or more numbers")
-        first = init_unknown_vec(shape=self._vec_len) if unknown is None else array(unknown)
+        row = unknown or init_unknown_vec(shape=length).asnumpy()
         self._idx_to_token += [t for t in vectors if t not in self._token_to_idx]
         self._token_to_idx = {t: i for i, t in enumerate(self._idx_to_token)}
-        row = first.asnumpy()
         rows = [vectors.get(token, row) for token in self._idx_to_token]
         rows[0] = row
         self._idx_to_vec = array(np.asarray(rows, np.float32))
@@ -160,10 +153,10 @@ class _TokenEmbedding(Vocabulary):
             )
         require_array("update_token_vectors", new_vectors)
         rows = new_vectors.reshape((1, -1)) if new_vectors.ndim == 1 else new_vectors
-        if rows.shape != (len(many), self._vec_len):
+        if rows.shape != (len(many), self.vec_len):
             raise ParameterError(
                 f"update_token_vectors: got vectors of shape {new_vectors.shape} for {len(many)} "
-                f"token(s), expected {(len(many), self._vec_len)}"
+                f"token(s), expected {(len(many), self.vec_len)}"
             )
         indices = [self._token_to_idx[t] for t in many]
         self._vectors()[np.asarray(indices, np.int32)] = rows
@@ -306,20 +299,18 @@ class CompositeEmbedding(_TokenEmbedding):
     def __init__(self, vocabulary: Vocabulary, token_embeddings: Any):
         super().__init__()
         self._check_vocabulary(vocabulary)
-        if isinstance(token_embeddings, _TokenEmbedding):
-            token_embeddings = [token_embeddings]
-        many = isinstance(token_embeddings, list)
-        if many and not token_embeddings:
+        many = token_embeddings if isinstance(token_embeddings, list) else [token_embeddings]
+        if not many:
             raise ParameterError("CompositeEmbedding: token_embeddings: got none, expected one")
-        for each in token_embeddings if many else [token_embeddings]:
-            if not many or not isinstance(each, _TokenEmbedding):
+        for each in many:
+            if not isinstance(each, _TokenEmbedding):
                 raise ParameterError(
                     f"CompositeEmbedding: token_embeddings: got {type(each).__name__}, expected a "
                     "token embedding or a list of them"
                 )
-        joined = np.concatenate([e._rows_for(vocabulary) for e in token_embeddings], axis=1)
+        joined = np.concatenate([each._rows_for(vocabulary) for each in many], axis=1)
         self._index(vocabulary)
-        self._vec_len, self._idx_to_vec = joined.shape[1], array(joined)
+        self._idx_to_vec = array(joined)
 
 
 TokenEmbedding = _TokenEmbedding

@@ -21,8 +21,7 @@ _T = TypeVar("_T")
 def _resize(node: OnnxNode) -> Symbol:
     mode = node.attr("mode", "nearest")
     how = node.attr("coordinate_transformation_mode", "half_pixel")
-    if node.op_type == "Upsample" or node.opset < 11:
-        how = "asymmetric"
+    how = "asymmetric" if _is_old(node) else how
     scales, sizes = _scales(node)
     if mode == "nearest" and scales is not None and _repeats(node, how, scales):
         return sym.UpSampling(node.symbol(), scale=int(scales[-1]), sample_type="nearest")
@@ -45,9 +44,7 @@ def _resize(node: OnnxNode) -> Symbol:
 def _by_axes(node: OnnxNode, mode: str, how: str, scales: list[float] | None) -> Symbol:
     """Resizing of one axis after the other, by products with constant matrices."""
     shape = node.shape()
-    rounding = node.attr("nearest_mode", "round_prefer_floor")
-    if node.op_type == "Upsample" or node.opset < 11:
-        rounding = "floor"
+    rounding = _rounding(node)
     axes = [a for a, scale in enumerate(scales or ()) if scale != 1]
     if (
         scales is None or shape is None or any(shape[a] is None for a in axes)
@@ -93,16 +90,23 @@ _ROUNDING: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }  # fmt: skip
 
 
+def _is_old(node: OnnxNode) -> bool:
+    """Whether positions and their rounding cannot be chosen, as before ONNX 11."""
+    return node.op_type == "Upsample" or node.opset < 11
+
+
+def _rounding(node: OnnxNode) -> str:
+    return "floor" if _is_old(node) else node.attr("nearest_mode", "round_prefer_floor")
+
+
 def _repeats(node: OnnxNode, how: str, scales: list[float]) -> bool:
     """Whether the nearest element is a repetition of each row and column."""
-    factor = scales[-1]
-    rounding = node.attr("nearest_mode", "round_prefer_floor")
-    down = rounding == "floor" or node.op_type == "Upsample" or node.opset < 11
+    factor, rounding = scales[-1], _rounding(node)
     nearest = how in ("half_pixel", "pytorch_half_pixel") and rounding.startswith("round")
     return (
         scales == [1.0, 1.0, factor, factor]
         and factor == int(factor)
-        and ((how == "asymmetric" and down) or nearest)
+        and ((how == "asymmetric" and rounding == "floor") or nearest)
     )
 
 
@@ -113,7 +117,7 @@ def _scales(node: OnnxNode) -> tuple[list[float] | None, list[int] | None]:
     dims: Sequence[Size] = node.dims() or ()
     scales = node.attr("scales")
     if scales is None:
-        found = node.constant(1 if node.op_type == "Upsample" or node.opset < 11 else 2)
+        found = node.constant(1 if _is_old(node) else 2)
         scales = found.tolist() if found is not None and found.size else None
     if scales is not None:
         scales = _of_all_axes(node, scales, [1.0] * len(dims))

@@ -24,10 +24,9 @@ def _swap_axis(call: Call) -> str:
 
 @writes("squeeze")
 def _squeeze(call: Call) -> str:
-    if call.axis is None:
-        return call.reshape(call.x, call.outputs[0].shape)
-    found = call.emit("Squeeze", call.x, ints(call.axes(call.axis)))
-    return found if call.outputs[0].shape != (1,) else call.reshape(found, (1,))
+    if call.axis is None or call.outputs[0].shape == (1,):
+        return call.shaped(call.x)
+    return call.emit("Squeeze", call.x, ints(call.axes(call.axis)))
 
 
 @writes("stack")
@@ -120,7 +119,7 @@ def _repeat(call: Call) -> str:
     apart = call.emit("Unsqueeze", x, ints([axis + 1]))
     target = [1] * (len(sizes) + 1)
     target[axis + 1] = call.repeats
-    return call.reshape(call.emit("Expand", apart, ints(target)), call.outputs[0].shape)
+    return call.shaped(call.emit("Expand", apart, ints(target)))
 
 
 @writes("broadcast_axis", "broadcast_to")
@@ -253,7 +252,7 @@ def _sample_multinomial(call: Call) -> str:
     size = math.prod(s or 0 for s in call.outputs[0].shape[call.rank - 1 :])
     code = call.builder.type_code("int32")
     found = call.emit("Multinomial", call.emit("Log", rows), sample_size=size, dtype=code)
-    found = call.reshape(found, call.outputs[0].shape)
+    found = call.shaped(found)
     return found if call.dtype == "int32" else call.cast(found, call.dtype)
 
 
@@ -286,11 +285,11 @@ def _dot(call: Call) -> str:
     if call.transpose_b:
         y = call.transpose(y, [len(b.shape) - 1, *range(len(b.shape) - 1)])
     if len(a.shape) == 1 and len(b.shape) == 1:
-        return call.reshape(call.emit("MatMul", x, y), call.outputs[0].shape)
+        return call.shaped(call.emit("MatMul", x, y))
     if len(b.shape) > 2:
         (inner,) = call.static(b, -1 if call.transpose_b else 0)
         y = call.reshape(y, (inner, None))
-        return call.reshape(call.emit("MatMul", x, y), call.outputs[0].shape)
+        return call.shaped(call.emit("MatMul", x, y))
     return call.emit("MatMul", x, y)
 
 
@@ -345,7 +344,7 @@ def _self_attention_values(call: Call) -> str:
     found = call.emit("MatMul", call.inputs[1].name, _heads(call, 2, 3))
     width = size // (3 * call.heads)
     apart = call.reshape(found, (batch, call.heads, length, width))
-    return call.reshape(call.transpose(apart, (2, 0, 1, 3)), call.outputs[0].shape)
+    return call.shaped(call.transpose(apart, (2, 0, 1, 3)))
 
 
 WRITERS |= {
@@ -364,8 +363,7 @@ WRITERS |= {
     "_random_normal": lambda call: _sampled(
         call, "RandomNormal", mean=float(call.loc), scale=float(call.scale)
     ),
-    "Reshape": lambda call: call.reshape(call.x, call.outputs[0].shape),
-    "reshape_like": lambda call: call.reshape(call.x, call.outputs[0].shape),
+    **dict.fromkeys(("Reshape", "reshape_like"), lambda call: call.shaped(call.x)),
     "Flatten": lambda call: call.emit("Flatten", call.x, axis=1),
     "transpose": lambda call: call.transpose(call.x, call.params["axes"] or range(call.rank)[::-1]),
     "expand_dims": lambda call: call.emit("Unsqueeze", call.x, ints([call.axis])),

@@ -54,7 +54,7 @@ def _box_nms(call: Call) -> str:
     found = call.emit("Where", alive, rows, none)
     if best < count:
         found = call.emit("Pad", found, ints([0, 0, 0, 0, count - best, 0]), none)
-    return found if call.rank == 3 else call.reshape(found, call.outputs[0].shape)
+    return found if call.rank == 3 else call.shaped(found)
 
 
 def _scores(call: Call, rows: str) -> str:

@@ -54,9 +54,9 @@ def _fully_connected(call: Call) -> str:
     return call.emit("Add", found, *bias) if bias else found
 
 
-def _filled(sizes: tuple[int, ...], count: int, value: int) -> list[int]:
-    """A number for each axis of a window; ``()`` is the default for all of them."""
-    return list(sizes) or [value] * count
+def _filled(call: Call, name: str, value: int) -> list[int]:
+    """A parameter with a number for each axis of a window; ``()`` is the default for all."""
+    return list(call.params[name]) or [value] * len(call.kernel)
 
 
 def _to_first(call: Call, x: str, rank: int) -> str:
@@ -75,15 +75,15 @@ def _channels_last(call: Call) -> bool:
 
 @writes("Convolution")
 def _convolution(call: Call) -> str:
-    count, last = len(call.kernel), _channels_last(call)
+    last = _channels_last(call)
     x, weight, *bias = (v.name for v in call.inputs)
     if last:
         x, weight = _to_first(call, x, call.rank), _to_first(call, weight, call.rank)
     found = call.emit(
         "Conv", x, weight, *bias,
         kernel_shape=list(call.kernel), group=call.num_group,
-        strides=_filled(call.stride, count, 1), dilations=_filled(call.dilate, count, 1),
-        pads=_filled(call.pad, count, 0) * 2,
+        strides=_filled(call, "stride", 1), dilations=_filled(call, "dilate", 1),
+        pads=_filled(call, "pad", 0) * 2,
     )  # fmt: skip
     return _to_last(call, found, call.rank) if last else found
 
@@ -92,9 +92,8 @@ def _convolution(call: Call) -> str:
 def _deconvolution(call: Call) -> str:
     if _channels_last(call):
         raise call.refuse(f"layout={call.layout!r} of a Deconvolution")
-    count = len(call.kernel)
-    strides, pads = _filled(call.stride, count, 1), _filled(call.pad, count, 0)
-    dilations, extra = _filled(call.dilate, count, 1), _filled(call.adj, count, 0)
+    strides, pads = _filled(call, "stride", 1), _filled(call, "pad", 0)
+    dilations, extra = _filled(call, "dilate", 1), _filled(call, "adj", 0)
     if any(call.target_shape):  # pads and extra sizes follow from it
         sizes = call.static(call.inputs[0], *range(2, call.rank))
         for i, target in enumerate(call.target_shape):
@@ -126,8 +125,8 @@ def _pooled(call: Call, x: str, shape: Sizes, out: Sizes) -> str:
         return _pooled_globally(call, x, shape)
     kernel = list(call.kernel)
     count = len(kernel)
-    pads = _filled(call.pad, count, 0)[:count]
-    strides = _filled(call.stride, count, 1)
+    pads = _filled(call, "pad", 0)[:count]
+    strides = _filled(call, "stride", 1)
     ends = list(pads)
     if call.pooling_convention != "valid":
         # The last window may reach beyond the padding: so much more padding at the end.

@@ -16,7 +16,16 @@ def _shaped(call: Call, x: str, keepdims: bool, axes: list[int]) -> str:
     """A reduced array in the operator's shape: MXNet has no arrays without axes."""
     if keepdims or len(axes) < call.rank or call.outputs[0].shape == ():
         return x
-    return call.reshape(x, call.outputs[0].shape)
+    return call.shaped(x)
+
+
+def _along(call: Call, x: str) -> tuple[str, int]:
+    """``x`` and the axis of the node; without one, ``x`` with a single axis, which is 0."""
+    return (call.reshape(x, (None,)), 0) if call.axis is None else (x, call.axis)
+
+
+def _of_type(call: Call, x: str) -> str:
+    return x if call.dtype == call.inputs[0].dtype else call.cast(x, call.dtype)
 
 
 def _reduction(op_type: str) -> Writer:
@@ -46,30 +55,24 @@ def _norm(call: Call) -> str:
     axes = call.axes(call.axis)
     op_type = f"ReduceL{call.ord}"
     found = call.emit(op_type, call.x, axes=axes, keepdims=int(call.keepdims))
-    if call.dtype != call.inputs[0].dtype:
-        found = call.cast(found, call.dtype)
-    return _shaped(call, found, call.keepdims, axes)
+    return _shaped(call, _of_type(call, found), call.keepdims, axes)
 
 
 def _extreme(op_type: str) -> Writer:
     def write(call: Call) -> str:
-        x, axis = call.x, call.axis
-        if axis is None:
-            x, axis = call.reshape(x, (None,)), 0
+        x, axis = _along(call, call.x)
         found = call.emit(op_type, x, axis=axis, keepdims=int(call.keepdims))
         found = call.cast(found, call.dtype)
-        return found if call.axis is not None else call.reshape(found, call.outputs[0].shape)
+        return found if call.axis is not None else call.shaped(found)
 
     return write
 
 
 def _ranked(call: Call, k: int | None, largest: bool) -> tuple[str, str]:
     """The first ``k`` values along an axis in order, all for ``None``, and their positions."""
-    x, axis = call.x, call.axis
     if k is None:
-        k = math.prod(call.static(call.inputs[0], *([] if axis is None else [axis])))
-    if axis is None:
-        x, axis = call.reshape(x, (None,)), 0
+        k = math.prod(call.static(call.inputs[0], *([] if call.axis is None else [call.axis])))
+    x, axis = _along(call, call.x)
     values, where = call.emit_many("TopK", (x, ints([k])), 2, axis=axis, largest=int(largest))
     return values, where
 
@@ -90,10 +93,6 @@ def _scaled(call: Call) -> str:
     if call.temperature in (None, 1.0):
         return call.x
     return call.emit("Div", call.x, call.number(call.temperature))
-
-
-def _of_type(call: Call, x: str) -> str:
-    return x if call.dtype == call.inputs[0].dtype else call.cast(x, call.dtype)
 
 
 @writes("softmax")
@@ -152,9 +151,7 @@ def _l2_normalization(call: Call) -> str:
 
 @writes("_np_cumsum")
 def _cumsum(call: Call) -> str:
-    x, axis = call.as_type(call.inputs[0], call.dtype), call.axis
-    if axis is None:
-        x, axis = call.reshape(x, (None,)), 0
+    x, axis = _along(call, call.as_type(call.inputs[0], call.dtype))
     return call.emit("CumSum", x, np.asarray(axis, np.int64))
 
 
