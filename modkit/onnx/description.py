@@ -70,8 +70,8 @@ def describe_model(path: str) -> ModelFacts:
     model = load_model(path, "describe_model")
     weights = {tensor.name for tensor in model.graph.initializer}
     nodes = list(_nodes(model.graph))
-    counts = Counter(f"{n.domain}.{n.op_type}".removeprefix("ai.onnx").strip(".") for n in nodes)
-    operators = dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+    names = (f"{n.domain}.{n.op_type}".removeprefix("ai.onnx").strip(".") for n in nodes)
+    operators = dict(Counter(sorted(names)).most_common())
     versions = {o.domain or "ai.onnx": o.version for o in model.opset_import}
     return ModelFacts(
         path=path,

@@ -63,8 +63,8 @@ class OnnxNode:
         return self._values.parameter(f"{self.first_output}_{name}", value)
 
     def symbols(self) -> list[Symbol]:
-        """All inputs as symbols."""
-        return [self.symbol(i) for i in range(len(self.inputs))]
+        """All inputs that are there, as symbols."""
+        return [self.symbol(i) for i in range(len(self.inputs)) if self.has(i)]
 
     def constant(self, index: int) -> np.ndarray | None:
         """An input that depends on no data; ``None`` for others."""

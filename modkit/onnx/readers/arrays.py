@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -39,10 +41,8 @@ def _flatten(node: OnnxNode) -> Symbol:
         return sym.Flatten(node.symbol())
     if axis == 0:
         return sym.Reshape(node.symbol(), shape=(1, -1))
-    rank = node.rank()
-    shape = node.shape() or ()
-    axis = axis + rank if axis < 0 else axis
-    rest = shape[axis:]
+    node.rank()  # an error where it is open
+    rest = (node.shape() or ())[axis:]
     if None in rest:
         raise node.refuse(f"axis={axis} with sizes after it that the model leaves open")
     size = int(np.prod([s for s in rest if s is not None]))
@@ -60,12 +60,14 @@ def _unsqueeze(node: OnnxNode) -> Symbol:
     x, axes = node.symbol(), node.ints(1, "axes")
     if node.is_scalar():
         return sym.Reshape(x, shape=(1,) * len(axes))
-    if any(a < 0 for a in axes):
-        rank = node.rank() + len(axes)
-        axes = [a % rank for a in axes]
-    for axis in sorted(axes):
+    for axis in sorted(_from_first(node, axes, len(axes))):
         x = sym.expand_dims(x, axis=axis)
     return x
+
+
+def _from_first(node: OnnxNode, axes: list[int], more: int = 0) -> list[int]:
+    """Axes of the first input, and as many more, none of them negative."""
+    return axes if min(axes) >= 0 else [axis % (node.rank() + more) for axis in axes]
 
 
 def with_axes_ahead(x: Symbol, count: int) -> Symbol:
@@ -96,12 +98,9 @@ def _split(node: OnnxNode) -> list[Symbol]:
 @reads("Slice")
 def _slice(node: OnnxNode) -> Symbol:
     starts, open_ = node.ints(1, "starts"), node.sizes(2)
-    axes = node.ints(3, "axes", list(range(len(starts))))
+    axes = _from_first(node, node.ints(3, "axes", list(range(len(starts)))))
     steps = node.ints(4, default=[1] * len(starts))
     x = node.symbol()
-    if min(axes) < 0:
-        rank = node.rank()
-        axes = [a % rank for a in axes]
     if open_ is not None and any(isinstance(e, str) for e in open_):
         x = _cut_to_lengths(node, x, axes, open_)
         ends = [_FAR if isinstance(e, str) else e for e in open_]
@@ -159,21 +158,24 @@ def _positions(node: OnnxNode, axis: int) -> Symbol:
 def _gather_nd(node: OnnxNode) -> Symbol:
     if node.attr("batch_dims", 0):
         raise node.refuse("batch_dims")
-    rank = node.rank(1)
-    return sym.gather_nd(
-        node.symbol(), sym.transpose(node.symbol(1), axes=(rank - 1, *range(rank - 1)))
-    )
+    return sym.gather_nd(node.symbol(), _places(node))
+
+
+def _places(node: OnnxNode) -> Symbol:
+    """Positions, with the axis of their parts ahead."""
+    last = node.rank(1) - 1
+    return sym.transpose(node.symbol(1), axes=(last, *range(last)))
 
 
 @reads("ScatterND")
 def _scatter_nd(node: OnnxNode) -> Symbol:
     if node.attr("reduction", "none") != "none":
         raise node.refuse("reduction")
-    rank, shape = node.rank(1), node.shape()
+    shape = node.shape()
     if shape is None or None in shape:
         raise node.refuse("the model leaves the shape of its data open")
-    at = sym.transpose(node.symbol(1), axes=(rank - 1, *range(rank - 1)))
-    return sym._internal._scatter_set_nd(node.symbol(), node.symbol(2), at, shape=shape)
+    x, new = node.symbol(), node.symbol(2)
+    return sym._internal._scatter_set_nd(x, new, _places(node), shape=shape)
 
 
 @reads("GatherElements")
@@ -231,26 +233,26 @@ def _pad(node: OnnxNode) -> Symbol:
         for i, axis in enumerate(axes):
             whole[axis % rank], whole[axis % rank + rank] = pads[i], pads[i + len(axes)]
         pads = whole
-    count = len(pads) // 2
-    widths = [w for pair in zip(pads[:count], pads[count:], strict=True) for w in pair]
-    x = node.symbol()
-    for axis, (before, after) in enumerate(zip(widths[::2], widths[1::2], strict=True)):
+    x, count = node.symbol(), len(pads) // 2
+    widths = list(zip(pads[:count], pads[count:], strict=True))
+    for axis, (before, after) in enumerate(widths):
         if min(before, after) < 0:
             begin, end = max(-before, 0), min(after, 0) or None
             x = sym.slice_axis(x, axis=axis, begin=begin, end=end)
-    widths = [max(width, 0) for width in widths]
-    if mode == "constant" and (count not in (4, 5) or any(widths[:4])):
+    widths = [(max(before, 0), max(after, 0)) for before, after in widths]
+    of_first = any(map(any, widths[:2]))
+    if mode == "constant" and (count not in (4, 5) or of_first):
         return padded(x, widths, value)
-    if count == 3 and not any(widths[:4]):
+    if count == 3 and not of_first:
         x = sym.expand_dims(x, axis=2)
-        found = sym.Pad(x, mode=mode, pad_width=(0, 0, 0, 0, 0, 0, *widths[4:]))
+        found = sym.Pad(x, mode=mode, pad_width=(0, 0, 0, 0, 0, 0, *widths[2]))
         return sym.squeeze(found, axis=2)
-    return sym.Pad(x, mode=mode, pad_width=tuple(widths), constant_value=value)
+    return sym.Pad(x, mode=mode, pad_width=tuple(chain(*widths)), constant_value=value)
 
 
-def padded(x: Symbol, widths: list[int], value: float) -> Symbol:
+def padded(x: Symbol, widths: Iterable[tuple[int, int]], value: float) -> Symbol:
     """Padding of any axis: `Pad` takes the last ones of four or five axes alone."""
-    for axis, (before, after) in enumerate(zip(widths[::2], widths[1::2], strict=True)):
+    for axis, (before, after) in enumerate(widths):
         for width, first in ((before, True), (after, False)):
             if width:
                 edge = sym.slice_axis(x, axis=axis, begin=0, end=1)

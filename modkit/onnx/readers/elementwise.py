@@ -139,13 +139,9 @@ def _is_number(node: OnnxNode, index: int) -> bool:
 
 @reads("IsInf")
 def _isinf(node: OnnxNode) -> Symbol:
-    above, below = node.symbol() == math.inf, node.symbol() == -math.inf
-    wanted = [
-        found
-        for found, name in ((above, "detect_positive"), (below, "detect_negative"))
-        if node.attr(name, 1)
-    ]
-    return reduce(sym.broadcast_add, wanted) if wanted else sym.zeros_like(node.symbol())
+    x, ends = node.symbol(), {"detect_positive": math.inf, "detect_negative": -math.inf}
+    wanted = [x == end for name, end in ends.items() if node.attr(name, 1)]
+    return reduce(sym.broadcast_add, wanted) if wanted else sym.zeros_like(x)
 
 
 @reads("Celu")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import chain
 from typing import Any, Literal
 
 from modkit import symbol as sym
@@ -19,42 +20,44 @@ _Kind = Literal["max", "avg", "sum", "lp"]
 def _gemm(node: OnnxNode) -> Symbol:
     alpha, beta = node.attr("alpha", 1.0), node.attr("beta", 1.0)
     flip_a, flip_b = bool(node.attr("transA", 0)), bool(node.attr("transB", 0))
-    shape = node.shape(1)
-    dense = alpha == beta == 1 and not flip_a and flip_b
-    if dense and shape is not None and shape[0] is not None:
-        bias = node.shape(2) if node.has(2) else None
-        if not node.has(2) or (bias is not None and bias == (shape[0],)):
-            inputs = [node.symbol(i) for i in range(3 if node.has(2) else 2)]
-            return sym.FullyConnected(
-                *inputs, num_hidden=shape[0], no_bias=not node.has(2), flatten=False
-            )
-    found = sym.dot(node.symbol(0), node.symbol(1), transpose_a=flip_a, transpose_b=flip_b)
+    a, b, *bias = node.symbols()
+    units = (node.shape(1) or (0,))[0] or 0  # 0 where it is open
+    dense = alpha == beta == 1 and not flip_a and flip_b and units > 0
+    if dense and (not bias or node.shape(2) == (units,)):
+        return sym.FullyConnected(a, b, *bias, num_hidden=units, no_bias=not bias, flatten=False)
+    found = sym.dot(a, b, transpose_a=flip_a, transpose_b=flip_b)
     found = found if alpha == 1 else found * alpha
-    if not node.has(2):
-        return found
-    added = node.symbol(2) if beta == 1 else node.symbol(2) * beta
-    return sym.broadcast_add(found, added)
+    return sym.broadcast_add(found, bias[0] if beta == 1 else bias[0] * beta) if bias else found
+
+
+def _sizes(node: OnnxNode, what: str) -> list[int]:
+    """Sizes of the axes of a window; NotSupportedError where the model leaves one open."""
+    sizes = (node.shape() or ())[2:]
+    found = [size for size in sizes if size is not None]
+    if not sizes or len(found) < len(sizes):
+        raise node.refuse(f"{what} needs static sizes of its input")
+    return found
 
 
 def _pads(node: OnnxNode, kernel: list[int], strides: list[int], dilations: list[int]) -> list[int]:
     """Padding at the starts and at the ends of the axes."""
-    count, how = len(kernel), node.attr("auto_pad", "NOTSET")
-    if how in ("NOTSET", ""):
-        return list(node.attr("pads") or [0] * 2 * count)
-    if how == "VALID":
-        return [0] * 2 * count
-    shape = node.shape()
-    sizes = (shape or ())[2:]
-    if not sizes or None in sizes:
-        raise node.refuse(f"auto_pad={how!r} needs static sizes")
+    how = node.attr("auto_pad", "NOTSET")
+    if not how.startswith("SAME"):
+        return _declared_pads(node, len(kernel))
+    sizes = _sizes(node, f"auto_pad={how!r}")
     starts, ends = [], []
     for size, k, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True):
-        reach = (-(-(size or 0) // stride) - 1) * stride + (k - 1) * dilation + 1
-        total = max(reach - (size or 0), 0)
+        reach = (-(-size // stride) - 1) * stride + (k - 1) * dilation + 1
+        total = max(reach - size, 0)
         less = total // 2
         starts.append(total - less if how == "SAME_LOWER" else less)
         ends.append(less if how == "SAME_LOWER" else total - less)
     return starts + ends
+
+
+def _declared_pads(node: OnnxNode, count: int) -> list[int]:
+    given = None if node.attr("auto_pad") == "VALID" else node.attr("pads")
+    return list(given or [0] * 2 * count)
 
 
 def _window(node: OnnxNode, kernel: list[int]) -> tuple[list[int], list[int], list[int]]:
@@ -70,10 +73,10 @@ def _padded(x: Symbol, pads: list[int], value: float = 0.0) -> tuple[Symbol, Any
     starts, ends = pads[:count], pads[count:]
     if starts == ends:
         return x, tuple(starts)
-    widths = [0, 0, 0, 0, *(w for pair in zip(starts, ends, strict=True) for w in pair)]
+    widths = [(0, 0), (0, 0), *zip(starts, ends, strict=True)]
     if count == 1:
         return padded(x, widths, value), (0,)
-    found = sym.Pad(x, mode="constant", pad_width=tuple(widths), constant_value=value)
+    found = sym.Pad(x, mode="constant", pad_width=tuple(chain(*widths)), constant_value=value)
     return found, (0,) * count
 
 
@@ -89,8 +92,8 @@ def _kernel(node: OnnxNode) -> list[int]:
 def _conv(node: OnnxNode) -> Symbol:
     kernel = _kernel(node)
     strides, dilations, pads = _window(node, kernel)
-    x, pad = _padded(node.symbol(), pads)
-    weights = [node.symbol(i) for i in range(1, 3) if node.has(i)]
+    data, *weights = node.symbols()
+    x, pad = _padded(data, pads)
     return sym.Convolution(
         x, *weights, kernel=tuple(kernel), stride=tuple(strides), dilate=tuple(dilations),
         pad=pad, num_filter=_size(node, 1, 0), num_group=node.attr("group", 1),
@@ -116,9 +119,8 @@ def _conv_transpose(node: OnnxNode) -> Symbol:
     ends = [end - e for end, e in zip(ends, extra, strict=True)]
     # Padding takes the same from both ends; a slice takes the rest from one.
     pad = [max(min(pair), 0) for pair in zip(starts, ends, strict=True)]
-    weights = [node.symbol(i) for i in range(1, 3) if node.has(i)]
     found = sym.Deconvolution(
-        node.symbol(), *weights, kernel=tuple(kernel), stride=tuple(strides),
+        *node.symbols(), kernel=tuple(kernel), stride=tuple(strides),
         dilate=tuple(dilations), pad=tuple(pad), adj=tuple(max(-end, 0) for end in ends),
         num_filter=_size(node, 1, 1) * group, num_group=group, no_bias=not node.has(2),
     )  # fmt: skip
@@ -136,16 +138,12 @@ def _cuts(node: OnnxNode, reach: list[int], strides: list[int]) -> tuple[list[in
     """
     count, how, wanted = len(reach), node.attr("auto_pad", "NOTSET"), node.attr("output_shape")
     if not wanted and not how.startswith("SAME"):
-        given = node.attr("pads") if how in ("NOTSET", "") else None
-        pads = list(given or [0] * 2 * count)
+        pads = _declared_pads(node, count)
         return pads[:count], pads[count:]
     totals = [r - s for r, s in zip(reach, strides, strict=True)]
     if wanted:
-        sizes = (node.shape() or ())[2:]
-        if not sizes or None in sizes:
-            raise node.refuse("output_shape needs static sizes of its input")
-        lengths = zip(sizes, strides, reach, wanted[-count:], strict=True)
-        totals = [((size or 0) - 1) * s + r - w for size, s, r, w in lengths]
+        lengths = zip(_sizes(node, "output_shape"), strides, reach, wanted[-count:], strict=True)
+        totals = [(size - 1) * s + r - w for size, s, r, w in lengths]
     if min(totals) < 0:
         raise node.refuse("an output that is larger than what its input reaches")
     less, more = [t // 2 for t in totals], [t - t // 2 for t in totals]

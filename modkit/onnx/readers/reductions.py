@@ -18,11 +18,9 @@ def _reduction(function: Callable[..., Symbol]) -> Reader:
 
 def _reduced(node: OnnxNode, function: Callable[..., Symbol], x: Symbol) -> Symbol:
     axes, keepdims = node.ints(1, "axes"), bool(node.attr("keepdims", 1))
-    if not axes:
-        if node.attr("noop_with_empty_axes", 0):
-            return x
-        return function(x, axis=tuple(range(node.rank())), keepdims=keepdims)
-    return function(x, axis=tuple(axes), keepdims=keepdims)
+    if not axes and node.attr("noop_with_empty_axes", 0):
+        return x
+    return function(x, axis=tuple(axes or range(node.rank())), keepdims=keepdims)
 
 
 @reads("ReduceLogSumExp")
