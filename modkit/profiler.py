@@ -246,7 +246,7 @@ def dumps(
     Raises:
         ParameterError: an unknown format or order, or a switch that is neither True nor False.
     """
-    columns = ("Count", "Total", "Min", "Max", "Avg")
+    columns = ["Count", "Total", "Min", "Max", "Avg"]
     for name, value, known in (
         ("reset", reset, (True, False)),
         ("ascending", ascending, (True, False)),
@@ -261,14 +261,12 @@ def dumps(
             _times_ms.clear()
     found: dict[str, dict[str, dict[str, float]]] = {}
     for section, times in sorted(sections.items()):
-        rows: dict[str, dict[str, float]] = {
-            name: dict(zip(map(str, columns), (*figures, figures[1] / figures[0]), strict=True))
+        rows = [
+            (name, dict(zip(columns, (*figures, figures[1] / figures[0]), strict=True)))
             for name, figures in times.items()
-        }
-        order = sorted(
-            rows, key=lambda name: rows[name][sort_by.capitalize()], reverse=not ascending
-        )
-        found[section] = {name: rows[name] for name in order}
+        ]
+        rows.sort(key=lambda row: row[1][sort_by.capitalize()], reverse=not ascending)
+        found[section] = dict(rows)
     if format == "json":
         units = {"Time": "ms", "Memory": "kB"}
         return json.dumps({"Time": found, "Memory": {}, "Unit": units})
@@ -398,8 +396,7 @@ class Marker(_Named):
             ParameterError: not one of ``"global"``, ``"process"``, ``"thread"``, ``"task"`` and
                 ``"marker"``.
         """
-        if scope not in _SCOPES:
-            raise ParameterError(f"mark: got scope {scope!r}, expected one of {', '.join(_SCOPES)}")
+        expect(scope in _SCOPES, "mark: scope", scope, f"one of {', '.join(_SCOPES)}")
         with jax.profiler.TraceAnnotation(f"{self.domain}:{self.name} ({scope})"):
             pass
 

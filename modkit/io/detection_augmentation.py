@@ -206,8 +206,7 @@ def areas(boxes: np.ndarray) -> Any:
 def _shared(crop: np.ndarray, boxes: np.ndarray) -> np.ndarray:
     """Areas of the boxes' intersections with a crop."""
     low, high = np.maximum(crop[:2], boxes[:, :2]), np.minimum(crop[2:], boxes[:, 2:])
-    sides = np.maximum(high - low, 0)
-    return sides[:, 0] * sides[:, 1]
+    return areas(np.hstack([low, high]))
 
 
 def relative(boxes: np.ndarray, left: Any, top: Any, width: Any, height: Any) -> np.ndarray:

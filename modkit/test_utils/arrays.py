@@ -97,17 +97,12 @@ def np_reduce(
     numpy_reduce_func: Callable[..., Any],
 ) -> Any:
     """Reduce along one, several, or all axes with a NumPy reduction."""
-    if axis is None:
-        axes = list(range(dat.ndim))
-    else:
-        axes = [axis] if isinstance(axis, int) else list(axis)
+    given = range(dat.ndim) if axis is None else np.atleast_1d(axis).tolist()
+    axes = sorted(each % dat.ndim for each in given)
     result = dat
-    for each in sorted((a % dat.ndim for a in axes), reverse=True):
+    for each in reversed(axes):
         result = numpy_reduce_func(result, axis=each)
-    if keepdims:
-        kept = [1 if i in {a % dat.ndim for a in axes} else n for i, n in enumerate(dat.shape)]
-        result = np.asarray(result).reshape(kept)
-    return result
+    return np.expand_dims(result, tuple(axes)) if keepdims else result
 
 
 def assign_each(the_input: np.ndarray, function: Callable[[Any], Any] | None) -> np.ndarray:

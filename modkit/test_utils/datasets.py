@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import logging
-import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -24,17 +23,15 @@ _MNIST = {
 }
 
 
-def _mnist_folders() -> list[Path]:
+def _find_mnist(name: str, first: str | None = None) -> Path:
     home = Path(data_dir())
-    return [Path("data"), Path(), home / "datasets" / "mnist", home]
-
-
-def _find_mnist(name: str) -> Path:
-    for folder in _mnist_folders():
+    folders = [Path("data"), Path(), home / "datasets" / "mnist", home]
+    folders[:0] = [Path(first)] if first else []
+    for folder in folders:
         for path in (folder / name, folder / f"{name}.gz"):
             if path.is_file():
                 return path
-    places = ", ".join(str(f.absolute()) for f in _mnist_folders())
+    places = ", ".join(str(folder.absolute()) for folder in folders)
     raise NotSupportedError(
         f"MNIST: {name} (or {name}.gz) is in none of {places}. modkit downloads no data sets: "
         f"put the four files {', '.join(_MNIST.values())} into ./data"
@@ -56,10 +53,8 @@ def get_mnist(path: str | None = None) -> dict[str, np.ndarray]:
     """
     found = {}
     for key, name in _MNIST.items():
-        near = [Path(path) / n for n in (name, f"{name}.gz")] if path else []
-        file = next((p for p in near if p.is_file()), None) or _find_mnist(name)
         images = key.endswith("data")
-        array = read_idx(str(file), ndim=3 if images else 1)
+        array = read_idx(str(_find_mnist(name, path)), ndim=3 if images else 1)
         found[key] = array.reshape(-1, 1, 28, 28).astype(np.float32) / 255 if images else array
     return found
 
@@ -186,7 +181,7 @@ def download(
             with urllib.request.urlopen(url, timeout=60) as answer:
                 target.write_bytes(answer.read())
             break
-        except (urllib.error.URLError, OSError):
+        except OSError:
             if attempt + 1 >= retries:
                 raise
             logging.info("download of %s failed, trying again", url)
