@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from modkit.errors import ParameterError, nearest, not_taken, typed
+from modkit.errors import ParameterError, expect, nearest, not_taken, typed
 
 Class = TypeVar("Class", bound=type)
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -122,8 +122,7 @@ def is_number(value: Any) -> bool:
 
 def check_at_least(name: str, what: str, value: Any, lowest: int) -> int:
     """``value``; a ParameterError unless it is an integer of at least ``lowest``."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < lowest:
-        raise ParameterError(
-            f"{name}: {what}: got {value!r}, expected an integer of at least {lowest}"
-        )
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    fits = whole and int(value) >= lowest
+    expect(fits, f"{name}: {what}", value, f"an integer of at least {lowest}")
     return int(value)

@@ -22,7 +22,6 @@ def work(arguments: Namespace) -> int:
         try:
             found.append(_described(Path(path), arguments.stats))
         except (ModkitError, OSError) as error:
-            # The other files are still described.
             complain("inspect", error)
             status = 2
     if arguments.json:

@@ -72,12 +72,9 @@ def _remote(arguments: Namespace) -> Sequence[Callable[[], Process]]:
         shared += ["--devices-per-worker", str(arguments.devices_per_worker)]
     starts = []
     for machine in machines:
-        own = [
-            "--ranks",
-            f"{machine.first}-{machine.first + machine.workers - 1}",
-            "--end-with-stdin",
-        ]
-        command = hosts.ssh(machine, [*shared, *own, *_program(arguments)], variables)
+        ranks = f"{machine.first}-{machine.first + machine.workers - 1}"
+        own = [*shared, "--ranks", ranks, "--end-with-stdin", *_program(arguments)]
+        command = hosts.ssh(machine, own, variables)
         starts.append(
             functools.partial(Process, f"host {machine.host}", command, os.environ, remote=True)
         )

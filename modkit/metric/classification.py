@@ -83,9 +83,6 @@ class TopKAccuracy(TracedMetric):
 class _Binary(PooledMetric):
     """Base of metrics computed from the counts (tp, fp, fn, tn) of class 1 against the rest."""
 
-    def __init__(self, name: str, output_names: Names, label_names: Names, average: Average):
-        super().__init__(name, output_names, label_names, BinaryCounts(), average=average)
-
     def _empty(self) -> np.ndarray:
         return np.zeros(4)
 
@@ -136,7 +133,7 @@ class F1(_Binary):
         label_names: Names = None,
         average: Average = "macro",
     ):
-        super().__init__(name, output_names, label_names, average)
+        super().__init__(name, output_names, label_names, BinaryCounts(), average=average)
 
     def score(self, pool: Any) -> float:
         """F1 of (tp, fp, fn, tn); 0 where it is undefined."""
@@ -165,7 +162,7 @@ class MCC(_Binary):
         label_names: Names = None,
         average: Average = "macro",
     ):
-        super().__init__(name, output_names, label_names, average)
+        super().__init__(name, output_names, label_names, BinaryCounts(), average=average)
 
     def score(self, pool: Any) -> float:
         """The coefficient of (tp, fp, fn, tn); 0 where it is undefined."""
