@@ -169,16 +169,16 @@ class DataIter:
 
 
 class HeldBatchIter(DataIter):
-    """An iterator whose ``iter_next`` sets ``current_batch``, a whole batch of another iterator."""
+    """An iterator whose ``iter_next`` sets ``current_batch``, a whole batch."""
 
-    current_batch: DataBatch | None = None
+    current_batch: Any = None
 
     def next(self) -> DataBatch:
         if not self.iter_next():
             raise StopIteration
         return self._present()
 
-    def _present(self) -> DataBatch:
+    def _present(self) -> Any:
         if self.current_batch is None:
             raise NotReadyError(f"{type(self).__name__}: next() or iter_next() comes first")
         return self.current_batch

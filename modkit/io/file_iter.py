@@ -11,10 +11,10 @@ import numpy as np
 
 from modkit import fork
 from modkit.context import Context
-from modkit.errors import FileFormatError, NotReadyError, ParameterError, nearest, warn_caller
+from modkit.errors import FileFormatError, ParameterError, nearest, warn_caller
 from modkit.files import named_errors
 from modkit.io.array import to_device
-from modkit.io.base import DataBatch, DataDesc, DataIter, check_position
+from modkit.io.base import DataBatch, DataDesc, HeldBatchIter, check_position
 from modkit.ndarray import NDArray
 from modkit.ops.parameters import parse_value
 from modkit.ops.partial_shapes import check_elements
@@ -43,7 +43,7 @@ class HostBatch:
     index: np.ndarray
 
 
-class MXDataIter(DataIter):
+class MXDataIter(HeldBatchIter):
     """The base of the iterators over files. A subclass yields the batches in ``_epoch``.
 
     Where a sample cannot be read, each call raises the same FileFormatError until `reset`.
@@ -67,7 +67,6 @@ class MXDataIter(DataIter):
             raise ParameterError(f"{caller}: batch_size: got {batch_size}, expected at least 1")
         self._names = data_name, label_name
         self._rows: Iterator[HostBatch] | None = None
-        self._present: HostBatch | None = None
         self._failure: Exception | None = None
         self._begin: dict[str, Any] = {}
         self._taken = 0
@@ -134,7 +133,7 @@ class MXDataIter(DataIter):
     def __getstate__(self) -> dict[str, Any]:
         """All but the epoch, which a copy begins anew and reads up to the same batch."""
         with self._turn:
-            none = dict.fromkeys(("_rows", "_present", "_failure"))
+            none = dict.fromkeys(("_rows", "current_batch", "_failure"))
             return {**self.__dict__, **none, "_begin": self.state_dict()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -143,7 +142,7 @@ class MXDataIter(DataIter):
 
     def reset(self) -> None:
         with self._turn:
-            self._rows = self._present = self._failure = None
+            self._rows = self.current_batch = self._failure = None
 
     def iter_next(self) -> bool:
         with self._turn:
@@ -154,12 +153,12 @@ class MXDataIter(DataIter):
                 self._rows = self._epoch()
             with DeferredSignals():  # an exception ends a generator
                 try:
-                    self._present = next(self._rows, None)
+                    self.current_batch = next(self._rows, None)
                 except Exception as error:
                     self._failure = error
                     raise
                 self._taken += 1  # not a batch that failed: it fails in copies too
-            return self._present is not None
+            return self.current_batch is not None
 
     def next(self) -> DataBatch:
         """The next batch; each goes to one of the threads that call this."""
@@ -173,24 +172,12 @@ class MXDataIter(DataIter):
                 index=self.getindex(),
             )
 
-    def _now(self) -> HostBatch:
-        if self._present is None:
-            raise NotReadyError(f"{type(self).__name__}: next() or iter_next() comes first")
-        return self._present
-
     def getdata(self) -> NDArray:
-        data = self._now().data
+        data = self._present().data
         return data if isinstance(data, NDArray) else to_device(data, Context("cpu", 0))
 
     def getlabel(self) -> NDArray:
-        return to_device(self._now().label, Context("cpu", 0))
-
-    def getindex(self) -> np.ndarray:
-        return self._now().index
-
-    def getpad(self) -> int:
-        """The number of padding samples in the present batch."""
-        return self._now().pad
+        return to_device(self._present().label, Context("cpu", 0))
 
 
 def check_parameters(caller: str, given: Mapping[str, Any], known: Iterable[str] = ()) -> None:
