@@ -7,8 +7,8 @@ from pathlib import Path
 
 from modkit.artefacts.base import Facts, LabelCounter, Labels
 from modkit.artefacts.table import Table
-from modkit.files import FileWindow, text_lines
-from modkit.io.list_file import LINE, bad_line, list_lines
+from modkit.files import FileWindow
+from modkit.io.list_file import LINE, bad_line, index_lines, list_lines
 from modkit.io.record_format import MAGIC_BYTES
 
 
@@ -81,15 +81,9 @@ def describe_index(path: str, size_bytes: int) -> IndexFacts:
         FileFormatError: a line is not a key and an offset.
     """
     keys, places = [], []
-    for number, line in text_lines(path):
-        if not line.strip():
-            continue
-        key, *rest = line.split("\t")
-        place = rest[0].strip() if len(rest) == 1 else ""
-        if not (place.isascii() and place.isdigit() and len(place) <= _MOST_DIGITS):
-            raise bad_line(path, number, line, "a key, a tab and a number")
+    for key, place in index_lines(path):
         keys.append(key)
-        places.append(int(place))
+        places.append(place)
     records = Path(path).with_suffix(".rec")
     beside = records.is_file() and not records.samefile(path)
     return IndexFacts(
@@ -103,9 +97,6 @@ def describe_index(path: str, size_bytes: int) -> IndexFacts:
         records=str(records) if beside else None,
         wrong=_wrong(str(records), places) if beside else None,
     )
-
-
-_MOST_DIGITS = 19
 
 
 def _wrong(records: str, places: list[int]) -> int:

@@ -72,8 +72,8 @@ def describe_symbol(path: str, size_bytes: int) -> SymbolFacts:
     """Describe a ``-symbol.json`` file; FileFormatError where it is not a graph."""
     net, document = symbol.load(path), json.loads(Path(path).read_text("utf-8"))
     roles, graphs = roles_of(net), list(_graphs(document))
-    counts = Counter(n["op"] for graph in graphs for n in graph["nodes"] if n["op"] != VARIABLE)
-    operators = dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+    names = (n["op"] for graph in graphs for n in graph["nodes"] if n["op"] != VARIABLE)
+    operators = dict(Counter(sorted(names)).most_common())
     return SymbolFacts(
         path=path,
         kind="symbol",

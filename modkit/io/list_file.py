@@ -1,10 +1,10 @@
-"""Lists of images (``.lst``): lines of a number, labels and a path, with tabs between."""
+"""Text files with tabs: lists of images (``.lst``), and indices of records (``.idx``)."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from modkit.errors import FileFormatError
 from modkit.files import text_lines
@@ -41,6 +41,37 @@ def list_lines(path: str | os.PathLike[str]) -> Iterator[ListLine]:
                 found = ListLine(at, int(number), [float(each) for each in labels], name.strip())
             except ValueError as error:
                 raise bad_line(path, at, line, LINE) from error
+            yield found
+
+
+def index_entry(line: str, key_type: Callable[[str], Any]) -> tuple[Any, int]:
+    """Key and offset of a line of an index; a ``ValueError`` if it is none."""
+    key, _, place = line.strip().partition("\t")
+    offset = int(place)
+    if offset < 0:
+        raise ValueError(offset)
+    return key_type(key), offset
+
+
+def index_lines(
+    path: str | os.PathLike[str], key_type: Callable[[str], Any] = str, key: str = "a key"
+) -> Iterator[tuple[Any, int]]:
+    """Key and offset of each record in an index; empty lines are passed over.
+
+    Args:
+        key_type: converts the text of a key.
+        key: the same for messages.
+
+    Raises:
+        MissingFileError: there is no such file.
+        FileFormatError: a line is none of an index.
+    """
+    for at, line in text_lines(path):
+        if line.strip():
+            try:
+                found = index_entry(line, key_type)
+            except (ValueError, TypeError) as error:
+                raise bad_line(path, at, line, f"{key}, a tab and a number") from error
             yield found
 
 

@@ -20,9 +20,9 @@ from modkit.errors import (
     expect,
     typed,
 )
-from modkit.files import named_errors, text_lines
+from modkit.files import named_errors
 from modkit.io import record_format
-from modkit.io.list_file import bad_line
+from modkit.io.list_file import index_entry, index_lines
 from modkit.io.packing import IRHeader as IRHeader
 from modkit.io.packing import pack as pack
 from modkit.io.packing import pack_img as pack_img
@@ -344,28 +344,13 @@ class MXIndexedRecordIO(MXRecordIO):
             self.fidx = Path(self.idx_path).open("w", encoding="utf-8")  # noqa: SIM115 - closed by close()
 
     def _read_index(self) -> None:
-        for number, line in text_lines(self.idx_path):
-            if not line.strip():
-                continue
-            try:
-                key, at = self._parsed(line)
-            except (ValueError, TypeError) as error:
-                expected = f"a key ({self._key_name}), a tab and a number"
-                raise bad_line(self.idx_path, number, line, expected) from error
+        for key, at in index_lines(self.idx_path, self.key_type, f"a key ({self._key_name})"):
             self.idx[key] = at
             self.keys.append(key)
 
     @property
     def _key_name(self) -> str:
         return getattr(self.key_type, "__name__", str(self.key_type))
-
-    def _parsed(self, line: str) -> tuple[Any, int]:
-        """Key and offset of a line of the index; a ``ValueError`` if it is none."""
-        key, _, place = line.strip().partition("\t")
-        at = int(place)
-        if at < 0:
-            raise ValueError(at)
-        return self.key_type(key), at
 
     def _settle(self) -> None:
         """Write the buffers, the records before the index that refers to them."""
@@ -455,7 +440,7 @@ class MXIndexedRecordIO(MXRecordIO):
         line = f"{key}\t0"
         line.encode()
         rounded = isinstance(idx, Real) and key != idx  # 1.5 is no integer key
-        if rounded or {"\r", "\n"} & {*line} or self._parsed(line) != (key, 0):
+        if rounded or {"\r", "\n"} & {*line} or index_entry(line, self.key_type) != (key, 0):
             raise ValueError(line)
         return key
 
