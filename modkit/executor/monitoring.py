@@ -16,6 +16,7 @@ from modkit.ops.parameters import Attrs
 from modkit.step.bound import Pass
 from modkit.step.node_taps import NodeInput
 from modkit.step.programs import programs_for
+from modkit.symbol.graph import post_order
 from modkit.symbol.lower import Lowered
 
 T = TypeVar("T")
@@ -58,7 +59,7 @@ def backward_values(one_pass: Pass, inputs_too: bool, heads: Any) -> Iterator[Na
         grads = one_pass.seen_gradients or {}
     else:
         grads = _run(one_pass, bound.arrays.wrt, "watched_gradients", heads)
-    return NamedGradients(bound.lowered, grads, heads).by_argument(bound.arrays.wrt)
+    return named_gradients(bound.lowered, grads, heads, bound.arrays.wrt)
 
 
 def _run(one_pass: Pass, wrt: tuple[str, ...], program: str, *heads: Any) -> Any:
@@ -104,52 +105,41 @@ def named_inputs(
         yield f"{name}_{each}", value
 
 
-class NamedGradients:
-    """Gradients of a graph's nodes, in MXNet's order: what one needs comes before it."""
+def named_gradients(
+    lowered: Lowered, grads: Mapping[NodeInput, Any], heads: Any, wrt: Sequence[str]
+) -> Iterator[Named]:
+    """Gradients of inputs of nodes that those of some arguments need, argument by argument.
 
-    def __init__(self, lowered: Lowered, grads: Mapping[NodeInput, Any], heads: Any):
-        self._lowered, self._grads = lowered, grads
-        given = zip(heads or (), lowered.ignoring_heads, strict=False)
-        self._heads = {i: h for i, (h, unread) in enumerate(given) if h is not None and not unread}
-        self._readers: dict[Any, list[NodeInput]] = defaultdict(list)
-        for node, at in sorted(grads, reverse=True):
-            self._readers[lowered.steps[node].inputs[at]].append((node, at))
-        self._at_head: dict[Any, list[int]] = defaultdict(list)
-        for i in self._heads:
-            self._at_head[lowered.heads[i]].append(i)
-        self._outputs: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        for entry in sorted({*self._readers, *self._at_head}):
-            self._outputs[entry[0]].append(entry)
+    In MXNet's order: what one needs comes before it.
+    """
+    given = zip(heads or (), lowered.ignoring_heads, strict=False)
+    own = {i: h for i, (h, unread) in enumerate(given) if h is not None and not unread}
+    readers: dict[Any, list[NodeInput]] = defaultdict(list)
+    for node, at in sorted(grads, reverse=True):
+        readers[lowered.steps[node].inputs[at]].append((node, at))
+    at_head: dict[Any, list[int]] = defaultdict(list)
+    for i in own:
+        at_head[lowered.heads[i]].append(i)
+    outputs: dict[int, list[Any]] = defaultdict(list)
+    for entry in sorted({*readers, *at_head}):
+        outputs[entry[0]].append(entry)
 
-    def by_argument(self, wrt: Sequence[str]) -> Iterator[Named]:
-        """Those that the gradients of some arguments need, argument by argument."""
-        names = {step.name: i for i, step in enumerate(self._lowered.steps) if step.op is None}
-        tasks: list[tuple[str, Any]] = [("entry", (names[name], 0)) for name in reversed(wrt)]
-        opened = set()
-        while tasks:
-            task = kind, at = tasks.pop()
-            if kind not in ("node", "entry"):
-                yield from self._shown(kind, at)
-            elif task not in opened:
-                opened.add(task)
-                tasks += self._of_node(at) if kind == "node" else self._of_entry(at)
+    def below(place: tuple[str, Any]) -> list[tuple[str, Any]]:
+        kind, at = place
+        if kind == "entry":
+            nodes = [("node", node) for node, _ in readers[at]]
+            return [*(("head", i) for i in at_head[at]), *nodes]
+        return [("entry", entry) for entry in outputs[at]] if kind == "node" else []
 
-    def _of_node(self, node: int) -> list[tuple[str, Any]]:
-        return [("inputs", node), *(("entry", e) for e in reversed(self._outputs[node]))]
-
-    def _of_entry(self, entry: tuple[int, int]) -> list[tuple[str, Any]]:
-        readers = self._readers[entry]
-        total: list[tuple[str, Any]] = [("total", entry)] if len(readers) > 1 else []
-        total += [("node", node) for node, _ in reversed(readers)]
-        return total + [("head", i) for i in reversed(self._at_head[entry])]
-
-    def _shown(self, kind: str, at: Any) -> Iterator[Named]:
-        if kind == "inputs":
-            yield from _gradients_of(self._lowered, at, self._grads)
+    names = {step.name: i for i, step in enumerate(lowered.steps) if step.op is None}
+    wanted: list[tuple[str, Any]] = [("entry", (names[name], 0)) for name in wrt]
+    for kind, at in post_order(wanted, below):
+        if kind == "node":
+            yield from _gradients_of(lowered, at, grads)
         elif kind == "head":
-            yield f"_head_grad_{at}_id_output", self._heads[at]
-        else:
-            added = [self._grads[place] for place in self._readers[at]]
+            yield f"_head_grad_{at}_id_output", own[at]
+        elif len(readers[at]) > 1:
+            added = [grads[place] for place in readers[at]]
             yield "sum_grad_output", functools.reduce(operator.add, added)
 
 

@@ -121,9 +121,9 @@ class NodeByNode(Executor):
         if self._monitor is None:
             return
         grads = {place: tap.grad for place, tap in self._taps.items()}
-        named = monitoring.NamedGradients(self._lowered, grads, heads)
+        named = monitoring.named_gradients(self._lowered, grads, heads, tuple(self._wanted))
         with autograd.pause(train_mode=self._training):
-            for name, array in named.by_argument(tuple(self._wanted)):
+            for name, array in named:
                 self._monitor(name.encode(), array)
 
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 from modkit import symbol
 from modkit.constructors import ChecksArguments
 from modkit.errors import (
-    MXNetError,
     NameNotFoundError,
     NotReadyError,
     NotSupportedError,
@@ -97,8 +96,15 @@ class BaseRNNCell(ChecksArguments):
 
         Returns:
             The output, and the new states.
+
+        Raises:
+            NotSupportedError: the cell processes whole sequences only.
         """
-        raise NotImplementedError
+        if self._steps:
+            raise NotImplementedError
+        raise NotSteppableError(
+            f"{type(self).__name__} cannot be called for one step; use unroll()"
+        )
 
     @property
     def params(self) -> RNNParams:
@@ -274,8 +280,3 @@ def split_steps(length: int, inputs: Any, layout: str) -> list[Symbol]:
 
 class NotSteppableError(NotSupportedError):
     """A cell that processes whole sequences only was called for a single step."""
-
-
-def not_steppable(cell: BaseRNNCell) -> MXNetError:
-    """The error for a single step of a cell that processes whole sequences only."""
-    return NotSteppableError(f"{type(cell).__name__} cannot be called for one step; use unroll()")

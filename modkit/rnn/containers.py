@@ -17,7 +17,6 @@ from modkit.rnn.base import (
     Weights,
     arrange,
     compose,
-    not_steppable,
     split_steps,
 )
 from modkit.symbol import Symbol
@@ -137,10 +136,6 @@ class BidirectionalCell(CellOfCells):
             )
         self._append(l_cell)
         self._append(r_cell)
-
-    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
-        """Raise: the backward cell starts at the last step, so single steps are impossible."""
-        raise not_steppable(self)
 
     def _unrolled(
         self, length: int, inputs: Any, states: Any, layout: str, merge: bool | None

@@ -18,7 +18,6 @@ from modkit.rnn.base import (
     Weights,
     arrange,
     compose,
-    not_steppable,
     popped,
 )
 from modkit.rnn.cells import GRUCell, LSTMCell, RNNCell
@@ -77,10 +76,6 @@ class FusedRNNCell(BaseRNNCell):
     @property
     def _gate_names(self) -> Sequence[str]:
         return GATE_NAMES[self._mode]
-
-    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
-        """Raise: single steps are not supported; use `unroll`, or the cells of `unfuse`."""
-        raise not_steppable(self)
 
     def unpack_weights(self, args: Mapping[str, NDArray]) -> Weights:
         """See `BaseRNNCell`: ``lstm_parameters`` becomes ``lstm_l0_i2h_i_weight`` etc.
