@@ -320,6 +320,8 @@ VALUES = [
     (lambda: module(context="cpu"), TypeError, ["Module: context", "got 'cpu'", "mx.cpu()"]),
     (lambda: module(context=[mx.cpu(0), mx.cpu(1)], work_load_list=[1]), ValueError,
      ["work_load_list", "got 1 entries", "2 contexts"]),
+    (lambda: bound(context=[mx.cpu(0), mx.cpu(1)], work_load_list=[0, 0]), ValueError,
+     ["a batch of 4 samples", "2 devices", "work loads [0, 0]"]),
     (lambda: mx.io.NDArrayIter(rows, rows[:, 0], 0), ValueError, ["batch_size", "got 0"]),
     (lambda: mx.io.NDArrayIter(rows, batch_size=2, last_batch_handle="paad"), ValueError,
      ["last_batch_handle", "got 'paad'", "expected one of 'pad'"]),

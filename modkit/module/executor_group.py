@@ -530,12 +530,9 @@ class DataParallelExecutorGroup(GroupInspection):
 
 def _output_axes(symbol: Any) -> list[int]:
     """The batch axis of each output, from its ``__layout__`` attribute."""
-    axes = []
     attrs = symbol.attr_dict()
-    for name in symbol.list_outputs():
-        owner = name.removesuffix("_output")
-        axes.append(DataDesc.get_batch_axis(attrs.get(owner, {}).get("__layout__")))
-    return axes
+    owners = (attrs.get(name.removesuffix("_output"), {}) for name in symbol.list_outputs())
+    return [DataDesc.get_batch_axis(own.get("__layout__")) for own in owners]
 
 
 def _check_shapes(arrays: Sequence[Any], descs: Sequence[DataDesc]) -> None:

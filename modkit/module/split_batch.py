@@ -19,10 +19,9 @@ from modkit.ops.stype import CSR
 
 def batch_slices(batch_size: int, work_load: Sequence[float]) -> list[slice]:
     """Slices of a batch in proportion to ``work_load``; ParameterError for too few samples."""
-    total = sum(work_load)
+    total = sum(work_load) or float("inf")  # no shares: no samples
     counts = [round(batch_size * w / total) for w in work_load]
-    short = batch_size - sum(counts)
-    counts[-1] += short
+    counts[-1] += batch_size - sum(counts)
     if min(counts) <= 0:
         raise ParameterError(
             f"a batch of {batch_size} samples cannot be cut for {len(counts)} devices with the "

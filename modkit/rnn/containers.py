@@ -68,8 +68,8 @@ class CellOfCells(BaseRNNCell):
 
     def _split_states(self, states: Sequence[Any]) -> list[Sequence[Any]]:
         """The states split by cell."""
-        ends = list(itertools.accumulate(len(cell.state_info) for cell in self._cells))
-        return [states[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)] if ends else []
+        ends = itertools.accumulate((len(cell.state_info) for cell in self._cells), initial=0)
+        return [states[a:b] for a, b in itertools.pairwise(ends)]
 
 
 class SequentialRNNCell(CellOfCells):

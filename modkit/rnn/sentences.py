@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from modkit.constructors import check_at_least
 from modkit.errors import NameNotFoundError, ParameterError
 from modkit.io import DataBatch, DataDesc, DataIter
 from modkit.ndarray import NDArray, array
@@ -93,7 +94,7 @@ class BucketSentenceIter(DataIter):
         dtype: Any = "float32",
         layout: str = "NT",
     ):
-        super().__init__()
+        super().__init__(check_at_least("BucketSentenceIter", "batch_size", batch_size, 1))
         if layout.find("N") not in (0, 1):
             raise ParameterError(
                 f"BucketSentenceIter: got layout {layout!r}, expected 'NT' (sentence first) or "
@@ -109,7 +110,7 @@ class BucketSentenceIter(DataIter):
                 "buckets, or a smaller batch_size"
             )
         self.buckets, self.data = list(filled), list(filled.values())
-        self.batch_size, self.invalid_label, self.dtype = batch_size, invalid_label, dtype
+        self.invalid_label, self.dtype = invalid_label, dtype
         self.data_name, self.label_name = data_name, label_name
         self.layout, self.major_axis = layout, layout.find("N")
         self.default_bucket_key = max(self.buckets)

@@ -110,9 +110,6 @@ class Pullbacks:
 def _digest(structure: Any, arrays: Sequence[Any]) -> str:
     if is_for_numpy():
         return _BY_NUMPY
-    text = "\n".join([_ADDRESSES.sub("", str(structure)), *map(_kind, arrays)])
+    kinds = (jax.typeof(array).str_short() for array in arrays)
+    text = "\n".join([_ADDRESSES.sub("", str(structure)), *kinds])
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _kind(array: Any) -> str:
-    return jax.typeof(array).str_short()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -103,15 +104,13 @@ def _by_name(
 
 
 def _as_shape(name: str, shape: Any) -> Sizes:
-    if not isinstance(shape, tuple):
-        raise ParameterError(
-            f"infer_shape: {name!r}: got {shape!r} of type {type(shape).__name__}, "
-            "expected a tuple of ints"
-        )
-    try:
-        return given_shape(map(operator.index, shape))
-    except TypeError as error:
-        raise wrong(f"infer_shape: {name!r}", shape, "a tuple of ints") from error
+    with contextlib.suppress(TypeError):
+        if isinstance(shape, tuple):
+            return given_shape(map(operator.index, shape))
+    raise ParameterError(
+        f"infer_shape: {name!r}: got {shape!r} of type {type(shape).__name__}, "
+        "expected a tuple of ints"
+    )
 
 
 def _as_dtype(name: str, dtype: Any) -> str:

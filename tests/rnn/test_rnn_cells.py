@@ -194,6 +194,11 @@ MISTAKES = {
         ParameterError,
         "'TN'",
     ),
+    "a batch of none": (
+        lambda: mx.rnn.BucketSentenceIter([[1]], 0),
+        ParameterError,
+        "batch_size: got 0, expected an integer of at least 1",
+    ),
     "one state of two": (
         lambda: mx.rnn.LSTMCell(3)(mx.sym.Variable("x"), [mx.sym.Variable("h")]),
         ParameterError,
