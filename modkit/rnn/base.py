@@ -72,6 +72,9 @@ class BaseRNNCell(ChecksArguments):
     _steps = True
     """Whether the cell supports calls for a single step."""
 
+    _gate_names: Sequence[str] = ()
+    """Name suffixes of the gates for unpacked weights, in order; empty without weights."""
+
     _gate_axis: int | None = None
     """The axis of the gates in their joint pre-activations, where it is not the default one."""
 
@@ -121,11 +124,6 @@ class BaseRNNCell(ChecksArguments):
     def state_shape(self) -> list[tuple[int, ...]]:
         """Shape of each state, 0 for the batch axis."""
         return [info["shape"] for info in self.state_info]
-
-    @property
-    def _gate_names(self) -> Sequence[str]:
-        """Name suffixes of the gates for unpacked weights, in order; empty without weights."""
-        return ()
 
     @property
     def _num_gates(self) -> int:

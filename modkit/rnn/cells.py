@@ -17,10 +17,7 @@ class RNNStep(BaseRNNCell):
     """A step of dense and of convolutional RNN cells."""
 
     _activation: Activation
-
-    @property
-    def _gate_names(self) -> Sequence[str]:
-        return ("",)
+    _gate_names = ("",)
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> CellOutput:
         name = self._next_step(states)
@@ -33,14 +30,11 @@ class LSTMStep(BaseRNNCell):
     """A step of dense and of convolutional LSTM cells. The states are h and c."""
 
     _activation: Activation = "tanh"
+    _gate_names = ("_i", "_f", "_c", "_o")
 
     @property
     def state_info(self) -> list[dict[str, Any]]:
         return super().state_info * 2
-
-    @property
-    def _gate_names(self) -> Sequence[str]:
-        return ["_i", "_f", "_c", "_o"]
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> CellOutput:
         name = self._next_step(states)
@@ -61,10 +55,7 @@ class GRUStep(BaseRNNCell):
     """A step of dense and of convolutional GRU cells."""
 
     _activation: Activation = "tanh"
-
-    @property
-    def _gate_names(self) -> Sequence[str]:
-        return ["_r", "_z", "_o"]
+    _gate_names = ("_r", "_z", "_o")
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> CellOutput:
         name = self._next_step(states)

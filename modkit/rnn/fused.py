@@ -61,6 +61,7 @@ class FusedRNNCell(BaseRNNCell):
         self._num_hidden, self._num_layers, self._mode = num_hidden, num_layers, mode
         self._bidirectional, self._dropout = bidirectional, dropout
         self._get_next_state, self._forget_bias = get_next_state, forget_bias
+        self._gate_names = GATE_NAMES[mode]
         self._directions = ["l", "r"] if bidirectional else ["l"]
         self._layout = num_hidden, num_layers, mode, bidirectional
         init = FusedRNN(None, num_hidden, num_layers, mode, bidirectional, forget_bias)
@@ -72,10 +73,6 @@ class FusedRNNCell(BaseRNNCell):
         rows = len(self._directions) * self._num_layers
         info = {"shape": (rows, 0, self._num_hidden), "__layout__": "LNC"}
         return [dict(info) for _ in range(2 if self._mode == "lstm" else 1)]
-
-    @property
-    def _gate_names(self) -> Sequence[str]:
-        return GATE_NAMES[self._mode]
 
     def unpack_weights(self, args: Mapping[str, NDArray]) -> Weights:
         """See `BaseRNNCell`: ``lstm_parameters`` becomes ``lstm_l0_i2h_i_weight`` etc.
