@@ -35,7 +35,6 @@ class NodeByNode(Executor):
         graph, grads = self._lowered.graph, self.grad_dict.items()
         contexts = contexts_of(graph, self._ctx, self._group2ctx)
         self._places = {id(n): place for n, place in zip(graph.nodes, contexts, strict=True)}
-        self._indices = {id(n): i for i, n in enumerate(graph.nodes)}
         self._moved: list[tuple[NDArray, NDArray]] = []
         self._seen: list[tuple[str, NDArray]] = []
         self._wanted = {n: g for n, g in grads if g is not None and self._grad_req[n] != "null"}
@@ -100,7 +99,7 @@ class NodeByNode(Executor):
 
     def _tapped(self, node: Node, at: int, array: NDArray) -> NDArray:
         """An input of a node with zeros added, whose gradient is the input's; see `taps_for`."""
-        index = self._indices[id(node)]
+        index = self._lowered.graph.index[id(node)]
         step = self._lowered.steps[index]
         flows = self._reached[step.inputs[at][0]] or not step.on_host
         if not (self._reached[index] and flows and np.issubdtype(array.dtype, np.floating)):

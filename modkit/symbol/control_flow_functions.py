@@ -33,16 +33,12 @@ class _CutOut(NamedTuple):
     """A graph that was cut out.
 
     Attributes:
-        outside: for each of its variables, by name, the entry that it stands for.
+        outside: for each of its variables, by name and in their order, the entry that it stands
+            for.
     """
 
     graph: Graph
     outside: dict[str, Entry]
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the variables, in their order."""
-        return list(self.outside)
 
     @property
     def keys(self) -> list[tuple[str, Any]]:
@@ -164,7 +160,7 @@ def _used(what: str, variables: Sequence[Symbol], body: _CutOut, by: str) -> lis
     """Names of variables of a body; ParameterError for one that it does not use."""
     names = [each.name or "" for each in variables]
     for i, name in enumerate(names):
-        if name not in body.names:
+        if name not in body.outside:
             raise ParameterError(
                 f"{what} {i} ({name!r}) is not used by {by}, expected that each is; leave it out"
             )
@@ -228,16 +224,16 @@ def foreach(
     row_names = _used("foreach: data", now, cut, "the body")
     state_names = _used("foreach: init_states", old, cut, "the body")
     loop = {*row_names, *state_names}
-    rest = [n for n in cut.names if n not in loop]
+    rest = [n for n in cut.outside if n not in loop]
     node = _node(
         "_foreach",
         [cut.outside[n] for n in (*row_names, *state_names, *rest)],
         [cut],
         num_outputs=len(outputs) + len(new),
         num_out_data=len(outputs),
-        in_data_locs=_locations(row_names, cut.names),
-        in_state_locs=_locations(state_names, cut.names),
-        remain_locs=_locations(rest, cut.names),
+        in_data_locs=_locations(row_names, cut.outside),
+        in_state_locs=_locations(state_names, cut.outside),
+        remain_locs=_locations(rest, cut.outside),
     )
     return _looped(node, len(outputs), output_form, state_form)
 
@@ -302,7 +298,7 @@ def while_loop(
         max_iterations=steps,
         cond_input_locs=_locations(test.keys, inputs),
         func_input_locs=_locations(body.keys, inputs),
-        func_var_locs=_locations(own, body.names),
+        func_var_locs=_locations(own, body.outside),
     )
     return _looped(node, len(outputs), output_form, form)
 
