@@ -13,11 +13,11 @@ from modkit.kvstore.workers import Workers
 from modkit.ops.nn.batch_norm import REPLICAS, WORKERS
 from modkit.ops.sparse_values import sum_over
 from modkit.step.across_devices import sharded
-from modkit.step.placement import Kind, Spec
+from modkit.step.placement import Keyed, Kind, Spec
 from modkit.step.replicas import DistinctDevices
 
 
-class AcrossWorkers:
+class AcrossWorkers(Keyed):
     """A placement, here ``home``, in each of several processes: sums go over all replicas.
 
     Storage is that of the placement of this process. In a program each worker's arrays count as
@@ -26,7 +26,8 @@ class AcrossWorkers:
     """
 
     def __init__(self, home: Any, workers: Workers):
-        self._home, self._workers = home, workers
+        self._home = self._key = home
+        self._workers = workers
         devices = list(dict.fromkeys(c.jax_device for c in home.contexts))
         self._rows = isinstance(home, DistinctDevices)
         self._mesh = workers.mesh(devices, REPLICAS if self._rows else "one")
@@ -84,12 +85,6 @@ class AcrossWorkers:
             return value.addressable_data(0)
         parts = _by_device(value)
         return self._home._assemble([parts[d] for d in self._home.devices])
-
-    def __hash__(self) -> int:
-        return hash((AcrossWorkers, self._home))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, AcrossWorkers) and other._home == self._home
 
 
 def _by_device(value: jax.Array) -> dict[Any, jax.Array]:

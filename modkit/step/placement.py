@@ -45,7 +45,19 @@ class Spec(NamedTuple):
         return tuple(map(convert, self.ins)), jax.tree.map(convert, self.outs)
 
 
-class Placement:
+class Keyed:
+    """An object that is equal to others of its class with an equal key."""
+
+    _key: Any
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Keyed) and type(self) is type(other) and self._key == other._key
+
+
+class Placement(Keyed):
     """Devices and replicas of a graph: compilation of its programs, and storage of its values.
 
     A *shared* value is one logical copy, a *local* one has a part for each replica. A placement
@@ -207,15 +219,6 @@ class OneContext(Placement):
         devices = {g: c.jax_device for g, c in self.groups.items()}
         self.model_parallel = any(d != self.device for d in devices.values())
         self._key = (self.device, frozenset(devices.items()) if self.model_parallel else None)
-        self._hash = hash(self._key)
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, OneContext) and type(self) is type(other) and self._key == other._key
-        )
 
 
 def contexts_of(graph: Graph, ctx: Context, groups: Mapping[str, Context] | None) -> list[Context]:

@@ -102,6 +102,7 @@ class SameDevice(Replicas):
         super().__init__(contexts)
         self._places = tuple(places)
         self.sharding = SingleDeviceSharding(self.device)
+        self._key = self.count, self.sharding, tuple(frozenset(p.items()) for p in places)
 
     def at(self, name: str) -> SameDevice:
         if not self._places:
@@ -122,15 +123,6 @@ class SameDevice(Replicas):
         """One row of the storage."""
         aval = jax.ShapeDtypeStruct(cell.aval.shape[1:], cell.aval.dtype)
         return View(cell, lambda s: s[index], lambda s, v: s.at[index].set(v), aval)
-
-    def __hash__(self) -> int:
-        return hash((SameDevice, self.count, self.sharding))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, SameDevice):
-            return False
-        same = other.count == self.count and other.sharding == self.sharding
-        return same and other._places == self._places
 
 
 _turn = threading.RLock()
@@ -228,14 +220,8 @@ class DistinctDevices(Replicas):
         return jax.make_array_from_single_device_arrays(shape, self.row_sharding, list(rows))
 
     @property
-    def _key(self) -> tuple[Any, ...]:
+    def _key(self) -> Any:
         return type(self).by, self.devices
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, DistinctDevices) and other._key == self._key
 
 
 class Logical(View):

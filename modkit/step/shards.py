@@ -21,13 +21,13 @@ from modkit.ops.nn.batch_norm import REPLICAS, WORKERS
 from modkit.ops.sparse_values import Rows, plain
 from modkit.optimizer.update_rules import TreeRule
 from modkit.step.across_workers import AcrossWorkers
-from modkit.step.placement import Spec
+from modkit.step.placement import Keyed, Spec
 from modkit.step.replicas import DistinctDevices
 
 T = TypeVar("T")
 
 
-class Shards:
+class Shards(Keyed):
     """The division of optimizer states over all devices of all workers.
 
     An array is flattened, padded with zeros and cut into equal parts, one a device (ZeRO, stage 1:
@@ -43,7 +43,7 @@ class Shards:
     """
 
     def __init__(self, home: Any, workers: Workers | None = None):
-        self._home, self._workers = home, workers
+        self._home, self._workers = self._key = home, workers
         self._rows = isinstance(home, DistinctDevices)
         own = home.count if self._rows else 1
         first = own * workers.rank if workers else 0
@@ -152,14 +152,6 @@ class Shards:
     def cache_key_parts(self) -> tuple[Any, ...]:
         """The axes and the number of parts."""
         return self.axes, self.count
-
-    def __hash__(self) -> int:
-        return hash((Shards, self.axes, self._home))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Shards):
-            return False
-        return (self._home, self._workers) == (other._home, other._workers)
 
 
 @made_once(maxsize=16)

@@ -340,10 +340,7 @@ class Slot(AnyCell):
     def __init__(self, store: Store, field: str, name: str, aval: Any):
         self.store, self.field, self.name, self.aval = store, field, name, aval
 
-    @property
-    def lock(self) -> Any:
-        """That of the store."""
-        return self.store.lock
+    lock = property(lambda self: self.store.lock, doc="That of the store.")
 
     def version(self) -> Any:
         return None if self.is_pending else self._present()
@@ -505,17 +502,15 @@ def _delegated(name: str) -> Any:
 
 
 class Delegate(AnyCell):
-    """A cell that stands for another one, which may change."""
+    """A cell that stands for another one, which may change.
+
+    Its ``lock`` is held while the other cell is found, and read or written.
+    """
 
     __slots__ = ()
 
     def _present(self) -> AnyCell:
         """The other cell at present."""
-        raise NotImplementedError
-
-    @property
-    def lock(self) -> Any:
-        """Held while the other cell is found and read or written."""
         raise NotImplementedError
 
     @property
@@ -553,10 +548,7 @@ class Window(Delegate):
             return home.logical(self.slot, self.index or 0)
         return home.mean(self.slot) if self.index is None else home.part(self.slot, self.index)
 
-    @property
-    def lock(self) -> Any:
-        """That of the store."""
-        return self.slot.store.lock
+    lock = property(lambda self: self.slot.store.lock, doc="That of the store.")
 
 
 class StateSlot(Slot):
