@@ -48,23 +48,18 @@ class MissingParameterError(NotReadyError, ParameterError):
     """A parameter of the network has no value."""
 
 
-class Parameters:
+class Parameters(NamedTuple):
     """The parameters and auxiliary states of a bound module.
 
     Values are logical arrays: one for all replicas of a parameter, and the mean over the replicas
     of an auxiliary state.
     """
 
-    def __init__(
-        self,
-        store: Any,
-        names: Sequence[str],
-        aux_names: Sequence[str],
-        ctx: Context,
-        stypes: Mapping[str, str],
-    ):
-        self._store, self._ctx, self._stypes = store, ctx, stypes
-        self._names, self._aux_names = names, aux_names
+    store: Any
+    names: Sequence[str]
+    aux_names: Sequence[str]
+    ctx: Context
+    stypes: Mapping[str, str]
 
     def init(self, given: InitArguments, attrs: Mapping[str, Any]) -> None:
         """Give every parameter and auxiliary state a value; nothing changes if one is refused.
@@ -81,7 +76,7 @@ class Parameters:
         if not given.allow_missing:
             self._check_complete(args, auxs)
         fresh = []
-        for is_aux, names, values in ((False, self._names, args), (True, self._aux_names, auxs)):
+        for is_aux, names, values in ((False, self.names, args), (True, self.aux_names, auxs)):
             for name in sorted(names):
                 handle = self._copy(name, is_aux=is_aux)
                 if values is not None and name in values:
@@ -98,14 +93,14 @@ class Parameters:
     def _check_complete(self, args: Params | None, auxs: Params | None) -> None:
         """Raise for parameters without a value, or auxiliary states, where some have one."""
         for is_aux, names, given, other in (
-            (False, self._names, args, auxs),
-            (True, self._aux_names, auxs, args),
+            (False, self.names, args, auxs),
+            (True, self.aux_names, auxs, args),
         ):
             if given is None or not (lacking := sorted(set(names).difference(given))):
                 continue
             if swapped := sorted({*lacking}.intersection(other or ())):
                 raise MissingParameterError(_swapped(swapped[0], is_aux=is_aux))
-            strange = sorted(set(given).difference(self._names, self._aux_names))
+            strange = sorted(set(given).difference(self.names, self.aux_names))
             raise MissingParameterError(
                 f"got {len(given)} arrays, and none for {some(lacking)}."
                 f"{nearest(lacking[0], strange)} Give each a value; or pass allow_missing=True, "
@@ -133,34 +128,30 @@ class Parameters:
         Args:
             before: earlier ones, which stay, edited or not, until the store has other values.
         """
-        store = self._store
+        store = self.store
         with store.lock:  # all of one step, also where another thread trains
             store.settle("params", "aux")
             args = before.args if before and before.params is store.state.params else None
             auxs = before.auxs if before and before.aux is store.state.aux else None
             if args is None:
-                args = self._cpu_arguments()
+                args = {n: self._on_cpu(n, is_aux=False) for n in self.names}
+                args |= {n: args[n].tostype(s) for n, s in self.stypes.items() if n in args}
             if auxs is None:
-                auxs = {n: self._on_cpu(n, is_aux=True) for n in self._aux_names}
+                auxs = {n: self._on_cpu(n, is_aux=True) for n in self.aux_names}
             return Copies(args, auxs, store.state.params, store.state.aux)
-
-    def _cpu_arguments(self) -> dict[str, NDArray]:
-        args = {n: self._on_cpu(n, is_aux=False) for n in self._names}
-        declared = {n: s for n, s in self._stypes.items() if n in args}
-        return args | {n: args[n].tostype(s) for n, s in declared.items()}
 
     def average(self, workers: Any = None) -> None:
         """Give all replicas, and those of all workers, the mean of their auxiliary states.
 
         Of parameters too, where replicas train them apart.
         """
-        if self._store.home.count > 1 or workers is not None:
-            means = {n: self._copy(n, is_aux=True) for n in self._aux_names}
+        if self.store.home.count > 1 or workers is not None:
+            means = {n: self._copy(n, is_aux=True) for n in self.aux_names}
             if workers is not None and means:
                 means = averaged(means, workers)
             self._write([(n, mean, True) for n, mean in means.items()])
-        if self._store.apart:
-            self._write([(n, self._copy(n, is_aux=False), False) for n in self._names])
+        if self.store.apart:
+            self._write([(n, self._copy(n, is_aux=False), False) for n in self.names])
 
     def extra(self, args: Params | None, auxs: Params | None) -> list[str]:
         """Names that are given and that the network lacks."""
@@ -175,20 +166,20 @@ class Parameters:
         """Raise ParameterError for a name that the network lacks."""
         extra = self.extra(args, auxs)
         if extra:
-            known = [*self._names, *self._aux_names]
+            known = [*self.names, *self.aux_names]
             if extra[0] in known:
-                raise ParameterError(_swapped(extra[0], is_aux=extra[0] in self._aux_names))
+                raise ParameterError(_swapped(extra[0], is_aux=extra[0] in self.aux_names))
             raise ParameterError(
                 f"set_params: {extra[0]!r} is not in the network.{nearest(extra[0], known)} "
                 "Pass allow_extra=True to pass over such names"
             )
 
     def _cells(self, *, is_aux: bool) -> Any:
-        return self._store.aux if is_aux else self._store.params
+        return self.store.aux if is_aux else self.store.params
 
     def _copy(self, name: str, *, is_aux: bool) -> NDArray:
         """The present value in an array of its own."""
-        return NDArray(new_cell(self._logical(name, is_aux=is_aux), self._ctx), self._ctx)
+        return NDArray(new_cell(self._logical(name, is_aux=is_aux), self.ctx), self.ctx)
 
     def _on_cpu(self, name: str, *, is_aux: bool) -> NDArray:
         value = self._logical(name, is_aux=is_aux)
@@ -197,11 +188,11 @@ class Parameters:
 
     def _logical(self, name: str, *, is_aux: bool) -> Any:
         cell = self._cells(is_aux=is_aux)[name]
-        return (self._store.home.mean(cell) if is_aux else self._store.logical(cell)).unmoved()
+        return (self.store.home.mean(cell) if is_aux else self.store.logical(cell)).unmoved()
 
     def _write(self, fresh: list[tuple[str, NDArray, bool]]) -> None:
         """Store values, and empty the list: arrays that nothing else refers to go one by one."""
-        store = self._store
+        store = self.store
         while fresh:
             name, handle, is_aux = fresh.pop(0)
             cell = handle._cell
@@ -215,7 +206,7 @@ class Parameters:
     def _on_device(self, rows: np.ndarray) -> jax.Array:
         """A copy of rows on the device; `jax.device_put` alone may use their memory."""
         with x64_for(rows.dtype):
-            return copy_of(jax.device_put(rows, self._ctx.jax_device))
+            return copy_of(jax.device_put(rows, self.ctx.jax_device))
 
 
 def in_order(given: Sequence[Params], names: Sequence[Sequence[str]]) -> list[list[str]]:

@@ -137,22 +137,20 @@ class SequentialModule(BaseModule):
         self._check_bind(shared)
         self._first()
         shapes: Any = data
-        labels_taken = False
         for place, (module, meta) in enumerate(zip(self._modules, self._metas, strict=True)):
-            takes = bool(meta.get(self.META_TAKE_LABELS))
-            labels_taken = labels_taken or takes
             if meta.get(self.META_AUTO_WIRING):
                 shapes = [DataDesc(n, s[1]) for n, s in zip(module.data_names, shapes, strict=True)]
             module.bind(
                 data_shapes=shapes,
-                label_shapes=labels if takes else None,
+                label_shapes=labels if meta.get(self.META_TAKE_LABELS) else None,
                 for_training=self.for_training,
                 inputs_need_grad=bool(self.for_training and (self.inputs_need_grad or place > 0)),
                 force_rebind=rebind,
                 grad_req=req,
             )
             shapes = module.output_shapes
-        self._label_shapes = labels if labels_taken else None
+        taken = any(meta.get(self.META_TAKE_LABELS) for meta in self._metas)
+        self._label_shapes = labels if taken else None
 
     def _init_optimizer(
         self, kvstore: Any, optimizer: Any, params: Any, force_init: bool, sharded: bool, /
