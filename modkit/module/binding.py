@@ -52,7 +52,7 @@ class Binding(NamedTuple):
 
     Attributes:
         label_shapes: of the labels, or ``None``.
-        axes: the batch axis of each input.
+        axes: the batch axis of each input, by name.
         slices: the part of each context.
         bounds: one program for all replicas, or one for each context.
         parts: the slice of each program; ``None`` for the whole batch.
@@ -69,13 +69,11 @@ class Binding(NamedTuple):
     data_shapes: list[DataDesc]
     label_shapes: list[DataDesc] | None
     axes: dict[str, int]
-    batch_size: int
     slices: list[slice]
     bounds: list[Bound]
     parts: Sequence[slice | None]
     inputs: dict[str, list[InputTarget]]
     input_shapes: list[tuple[int, ...]]
-    input_names: list[str]
     input_cells: Sequence[InputCell]
     label_names: tuple[str, ...]
     labels_are_read: bool
@@ -105,7 +103,7 @@ class GroupBinding:
 
     def _prepare(self, groups: Sequence[Mapping[str, Context]], compute_dtype: str | None) -> None:
         """Find what all bindings share; ``groups`` has for each context those of ``ctx_group``."""
-        self._groups = groups
+        self.group2ctxs = list(groups)
         graph = self.symbol.graph
         self._variable_contexts, self._output_contexts = _contexts(graph, self.contexts, groups)
         self.stypes = storage_types(graph)
@@ -143,7 +141,7 @@ class GroupBinding:
         made = sum(self._infer(descs, part).made for part in slices)
         if self.for_training and all(ctx._is_cpu for ctx in self.contexts):
             current().prepare_training(made)
-        single = list(map(SingleDevice, self.contexts, self._groups, self._variable_contexts))
+        single = list(map(SingleDevice, self.contexts, self.group2ctxs, self._variable_contexts))
         together, places = self._together(single)
         if store is None:
             # Programs that are not replicas use the same storage: each has its own statistics.
@@ -169,13 +167,11 @@ class GroupBinding:
             data_shapes=list(data_shapes),
             label_shapes=list(label_shapes) if label_shapes else None,
             axes=batch_axes(descs),
-            batch_size=size,
             slices=slices,
             bounds=bounds,
             parts=parts,
             inputs=inputs,
             input_shapes=[tuple(d.shape) for d in descs],
-            input_names=[d.name for d in descs],
             input_cells=_input_cells(inputs, descs),
             label_names=label_names,
             labels_are_read=labels_are_read,

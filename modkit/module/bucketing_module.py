@@ -163,10 +163,7 @@ class BucketingModule(BaseModule):
         """Bind the default bucket; the others follow when they are needed."""
         self._check_bind(shared)
         key = self._default_bucket_key
-        before, module = self._buckets.get(key), self._make(key)
-        module.bind(data, labels, self.for_training, self.inputs_need_grad, grad_req=req)
-        for monitor in self._monitors:
-            module.install_monitor(monitor)
+        before, module = self._buckets.get(key), self._made(key, data, labels, None, req)
         if before is not None and self.params_initialized:
             module.init_params(None, *before.get_params())
             if before.optimizer_initialized:
@@ -178,21 +175,23 @@ class BucketingModule(BaseModule):
             self.set_params(*self._given)
             self._given = None
 
+    def _made(self, key: Any, data: Any, labels: Any, shared: Any, req: GradReq) -> Module:
+        """A bucket's module, bound as this one."""
+        module, options = self._make(key), (self.for_training, self.inputs_need_grad)
+        module.bind(data, labels, *options, shared_module=shared, grad_req=req)
+        for monitor in self._monitors:
+            module.install_monitor(monitor)
+        return module
+
     def switch_bucket(
         self, bucket_key: Any, data_shapes: Any, label_shapes: InputShapes | None = None
     ) -> None:
         """Make a bucket the present one, binding it if it is new."""
         self._need("switch_bucket()")
         if bucket_key not in self._buckets:
-            module = self._make(bucket_key)
-            module.bind(
-                data_shapes, label_shapes, self._curr_module.for_training,
-                self._curr_module.inputs_need_grad,
-                shared_module=self._default, grad_req=self._grad_req,
-            )  # fmt: skip
-            for monitor in self._monitors:
-                module.install_monitor(monitor)
-            self._buckets[bucket_key] = module
+            self._buckets[bucket_key] = self._made(
+                bucket_key, data_shapes, label_shapes, self._default, self._grad_req
+            )
         self._curr_module = self._buckets[bucket_key]
         self._curr_bucket_key = bucket_key
         if self.optimizer_initialized and not self._curr_module.optimizer_initialized:

@@ -110,6 +110,8 @@ class DataParallelExecutorGroup(GroupInspection):
         stypes: storage types that variables declare, by name.
         row_sparse_grads: names of the arguments whose gradients are row-sparse.
         backed: True once gradients were requested.
+        output_layouts: the batch axis of each output; -1 for none.
+        group2ctxs: for each context, the contexts of ``ctx_group`` attributes.
     """
 
     backed = False
@@ -145,18 +147,17 @@ class DataParallelExecutorGroup(GroupInspection):
         self.fixed_param_names = list(fixed_param_names or [])
         self.state_names = list(state_names or [])
         self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
-        self.data_names = [d.name for d in data_shapes]
-        self.grad_req = self._requests(grad_req)
+        self.grad_req = self._requests(grad_req, [d.name for d in data_shapes])
         self.trained = tuple(n for n in self.param_names if self.grad_req[n] != "null")
         self.indices = tuple(self.param_names.index(n) * len(self.contexts) for n in self.trained)
         self._prepare(groups_of(group2ctxs, len(self.contexts)), compute_dtype)
-        self._output_axes = _output_axes(symbol)
+        self.output_layouts = _output_axes(symbol)
         self._bind(data_shapes, label_shapes, shared_group.store if shared_group else None)
         if apart and len(self.contexts) > 1:
             self.store.train_apart(True)
             self.bind_as_stored()
 
-    def _requests(self, grad_req: Any) -> dict[str, str]:
+    def _requests(self, grad_req: Any, data_names: Sequence[str]) -> dict[str, str]:
         """The gradient request for every argument: as it is named, or else by its role."""
         if not self.for_training:
             return dict.fromkeys(self.arg_names, "null")
@@ -166,7 +167,7 @@ class DataParallelExecutorGroup(GroupInspection):
         common = grad_req if isinstance(grad_req, str) else "write"
         wanted = {*self.param_names}.difference(self.fixed_param_names)
         if self.inputs_need_grad:
-            wanted.update(self.data_names)
+            wanted.update(data_names)
         by_role = {n: common if n in wanted else "null" for n in self.arg_names}
         return grad_requests(by_role | dict(given), self.arg_names)
 
@@ -181,7 +182,6 @@ class DataParallelExecutorGroup(GroupInspection):
             ShapeError: the shapes do not fit the network, or each other. Nothing has changed then.
         """
         self._bind(data_shapes, label_shapes, self.store)
-        self.data_names = [d.name for d in data_shapes]
 
     def _bind(
         self,
@@ -366,14 +366,14 @@ class DataParallelExecutorGroup(GroupInspection):
         """Shapes of the outputs of all contexts together."""
         each = [self._infer(self.binding.descs, part).outs for part in self.slices]
         shapes = [list(aval.shape) for aval in each[0]]
-        for i, (shape, axis) in enumerate(zip(shapes, self._output_axes, strict=True)):
+        for i, (shape, axis) in enumerate(zip(shapes, self.output_layouts, strict=True)):
             if axis >= 0 and shape:
                 shape[axis] = sum(outs[i].shape[axis] for outs in each)
         return shapes
 
     def _heads(self, given: Sequence[Any], bound: Bound, part: slice | None) -> list[Any]:
         heads: list[Any] = []
-        for value, axis in zip(given, self._output_axes, strict=True):
+        for value, axis in zip(given, self.output_layouts, strict=True):
             piece = None if value is None else value_of(value)
             if part is not None and axis >= 0 and piece is not None:
                 piece = cut(piece, part, axis)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -28,14 +28,13 @@ from modkit.step.store import Delegate, Store
 class GroupInspection(GroupBinding):
     """A bound group to readers and monitors; `DataParallelExecutorGroup` runs it."""
 
-    data_names: list[str]
     output_names: list[str]
     state_names: list[str]
     inputs_need_grad: bool
     binding: Binding
     store: Store
     _watched = False  # by a Monitor, which sets its callback at `tic`
-    _output_axes: list[int]
+    output_layouts: list[int]
 
     def bind_as_stored(self) -> None:
         """Bind anew for parameters that are stored in another way since."""
@@ -59,6 +58,11 @@ class GroupInspection(GroupBinding):
         return self.binding.label_shapes
 
     @property
+    def data_names(self) -> list[str]:
+        """Names of the data inputs."""
+        return [d.name for d in self.data_shapes]
+
+    @property
     def label_names(self) -> list[str]:
         """Names of the labels."""
         return list(self.binding.label_names)
@@ -66,7 +70,7 @@ class GroupInspection(GroupBinding):
     @property
     def batch_size(self) -> int:
         """Samples of a whole batch."""
-        return self.binding.batch_size
+        return self.slices[-1].stop
 
     @property
     def slices(self) -> list[slice]:
@@ -82,16 +86,6 @@ class GroupInspection(GroupBinding):
     def label_layouts(self) -> list[int]:
         """The batch axis of each label; -1 for none."""
         return list(batch_axes(self.label_shapes or ()).values())
-
-    @property
-    def output_layouts(self) -> list[int]:
-        """The batch axis of each output; -1 for none."""
-        return list(self._output_axes)
-
-    @property
-    def group2ctxs(self) -> list[Mapping[str, Context]]:
-        """For each context those of ``ctx_group`` attributes."""
-        return list(self._groups)
 
     @property
     def num_outputs(self) -> int:
@@ -131,7 +125,7 @@ class GroupInspection(GroupBinding):
         which = range(len(self.output_names))[begin:end]
         cells = [[b.arrays.outputs[i] for b in self.binding.bounds] for i in which]
         places = [[own[i] for own in self._output_contexts] for i in which]
-        axes = [self._output_axes[i] for i in which]
+        axes = [self.output_layouts[i] for i in which]
         return self._gathered(cells, axes, places, merge_multi_context)
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
@@ -152,10 +146,8 @@ class GroupInspection(GroupBinding):
         """The states that are kept from batch to batch."""
         cells = [[b.arrays.local[n] for b in self.binding.bounds] for n in self.state_names]
         axes = [self.binding.axes.get(n, 0) for n in self.state_names]
-        return self._gathered(cells, axes, self._contexts_of(self.state_names), merge_multi_context)
-
-    def _contexts_of(self, names: Sequence[str]) -> list[list[Context]]:
-        return [[places[n] for places in self._variable_contexts] for n in names]
+        places = [[own[n] for own in self._variable_contexts] for n in self.state_names]
+        return self._gathered(cells, axes, places, merge_multi_context)
 
     def _gathered(
         self, cells: Any, axes: Sequence[int], places: Sequence[Sequence[Context]], merge: bool
@@ -235,7 +227,7 @@ class GroupInspection(GroupBinding):
         grads = {n: self._gradient(n, index) if n in cells.grads else None for n in self.arg_names}
         aux = {n: local(c, places[n]) for n, c in cells.aux.items()}
         face = Executor if alone else ReplicaExecutor
-        groups = self._groups[index]
+        groups = self.group2ctxs[index]
         made = face(self.symbol, ctx, args, grads, aux, self.grad_req, bound, groups)
         if not alone:
             made._outputs = list(map(local, cells.outputs, self._output_contexts[index]))
@@ -321,7 +313,7 @@ class GroupInspection(GroupBinding):
         """Names and whole-batch shapes of the outputs."""
         outs = self._infer(self.binding.descs, self.slices[0]).outs
         shapes = []
-        for name, aval, axis in zip(self.output_names, outs, self._output_axes, strict=True):
+        for name, aval, axis in zip(self.output_names, outs, self.output_layouts, strict=True):
             shape = list(aval.shape)
             if axis >= 0 and shape:
                 per_sample = shape[axis] // (self.slices[0].stop - self.slices[0].start)
@@ -347,10 +339,7 @@ class GradientCell(Delegate):
         cell, home = self._group._gradient_cell(self._name, self._index)
         return home.part(cell, self._index)
 
-    @property
-    def lock(self) -> Any:
-        """That of the store."""
-        return self._group.store.lock
+    lock = property(lambda self: self._group.store.lock, doc="That of the store.")
 
 
 class ReplicaExecutor(Executor):

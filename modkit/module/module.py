@@ -152,10 +152,8 @@ class Module(BaseModule):
         self._exec_group: Any = None
         self._copies: Copies | None = None  # of the present parameters, for `get_params`
         self._monitors: list[Any] = []
-        self._data_shapes: list[DataDesc] | None = None
         self._bound_for: list[DataDesc] = []  # without batches of other shapes
         self._is_bucket = False  # of a BucketingModule, whose workers may have other buckets
-        self._label_shapes: list[DataDesc] | None = None
 
     def _forget_optimizer(self) -> None:
         self._module_optimizer = ModuleOptimizer()
@@ -329,15 +327,16 @@ class Module(BaseModule):
         if shared is not None and not (shared.binded and shared.params_initialized):
             raise NotReadyError("bind: shared_module needs bind() and init_params() first")
         self._grad_req, self._adds_up = req, False
-        self._describe(data, labels)
+        shapes = self._described(data, labels)
         self._exec_group = DataParallelExecutorGroup(
-            self._symbol, self._context, self._work_load_list, self._data_shapes or [],
-            self._label_shapes, self._param_names, self.for_training, self.inputs_need_grad,
+            self._symbol, self._context, self._work_load_list, shapes.data, shapes.label,
+            self._param_names, self.for_training, self.inputs_need_grad,
             shared._exec_group if shared else None, self.logger,
             fixed_param_names=self._fixed_param_names, grad_req=req,
             state_names=self._state_names, group2ctxs=self._group2ctxs,
             compute_dtype=self._compute_dtype, apart=False,
         )  # fmt: skip
+        self._note_shapes()
         if shared is not None:
             self.params_initialized = True
             if shared.optimizer_initialized:
@@ -349,15 +348,19 @@ class Module(BaseModule):
         if shared is None and self.optimizer_initialized:
             self._follow_store()
 
-    def _describe(self, data_shapes: Any, label_shapes: Any) -> None:
-        """Check and store the descriptions of the inputs."""
-        data = descriptions(data_shapes)
-        labels = descriptions(label_shapes) if label_shapes else []
+    # Those of the group, under MXNet's names.
+    _data_shapes = property(lambda self: self._exec_group and self._exec_group.data_shapes)
+    _label_shapes = property(lambda self: self._exec_group and self._exec_group.label_shapes)
+
+    def _described(self, data_shapes: Any, label_shapes: Any) -> Shapes:
+        """The descriptions of the inputs, whose names fit."""
+        data, labels = descriptions(data_shapes), descriptions(label_shapes or [])
         check_bound_names(self, names_of(data), names_of(labels))
-        self._data_shapes = data
-        self._order_seen = False
-        self._label_shapes = labels or None
-        self._bound_for = [*data, *labels]
+        return Shapes(data, labels or None)
+
+    def _note_shapes(self) -> None:
+        """Take the shapes of a bind, or of a reshape, for those of whole batches."""
+        self._bound_for, self._order_seen = self._exec_group.binding.descs, False
 
     def _bound_size(self) -> int:
         return self._bound_for[0].shape[0]
@@ -389,15 +392,11 @@ class Module(BaseModule):
         if data == self._data_shapes and (labels or None) == self._label_shapes:
             self._bound_for = [*data, *labels]  # also where a batch of these shapes came before
             return
-        kept = self._data_shapes, self._label_shapes, self._bound_for, self._order_seen
         self._bind_as_stored()
-        try:
-            self._describe(data, labels)
-            before = self._exec_group.executors if self._monitors else []
-            self._exec_group.bind_exec(self._data_shapes, self._label_shapes)
-        except BaseException:  # what is refused leaves the module as it was
-            self._data_shapes, self._label_shapes, self._bound_for, self._order_seen = kept
-            raise
+        shapes = self._described(data, labels)
+        before = self._exec_group.executors if self._monitors else []
+        self._exec_group.bind_exec(*shapes)
+        self._note_shapes()
         self._move_monitors(before)
 
     # ── Parameters ──────────────────────────────────────────────────────────────────────────
@@ -553,7 +552,7 @@ class Module(BaseModule):
         """
         if not (self.binded and self.params_initialized):
             self._need("forward()", params=True)
-        labelled, checked = bool(self._label_shapes), False
+        labelled, checked = bool(self._exec_group.binding.label_shapes), False
         if type(data_batch) is not DataBatch or not data_batch.label:  # wrong data before no labels
             data_batch, checked = as_batch(data_batch, labelled), True
         label = data_batch.label if labelled else None
@@ -563,7 +562,7 @@ class Module(BaseModule):
                 f"{len(self._data_names)}: {', '.join(self._data_names)}"
             )
         train = self.for_training if is_train is None else is_train
-        self._lacks_labels = bool(train and not label and self._label_shapes)
+        self._lacks_labels = bool(train and not label and labelled)
         data = data_batch.data[: len(self._data_names)]
         group = self._exec_group
         settle((*data, *(label or ())))
@@ -593,7 +592,7 @@ class Module(BaseModule):
             return
         try:
             bound_for = self._bound_for
-            self.reshape(wanted.data, wanted.label)
+            self.reshape(*wanted)
             self._bound_for = bound_for
         except ShapeError as error:
             why = str(error).removeprefix("bind: ")

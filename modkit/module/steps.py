@@ -235,7 +235,7 @@ def _inputs_of(group: Any, batches: Sequence[Any], count: int) -> list[dict[str,
         else:
             return None
         if values is not None and len(values) == len(local):
-            found.append(dict(zip(binding.input_names, values, strict=True)))
+            found.append(dict(zip(binding.axes, values, strict=True)))
         else:
             found.append({name: cell.for_program() for name, cell in local.items()})
     return found
