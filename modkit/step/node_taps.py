@@ -75,7 +75,7 @@ def taps_for(
     taps = {}
     for (node, at), aval in jax.eval_shape(shapes).items():
         step = lowered.steps[node]
-        flows = reached[step.inputs[at][0]] or not (step.op and step.op.on_host)
+        flows = reached[step.inputs[at][0]] or not step.on_host
         if reached[node] and flows and jnp.issubdtype(aval.dtype, jnp.inexact):
             taps[tap_name(node, at)] = jnp.zeros(aval.shape, aval.dtype)
     return taps

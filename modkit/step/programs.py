@@ -34,6 +34,23 @@ _PREDICTIONS = 1000
 takes by then, also for small networks."""
 
 
+def program(ins: Sequence[Kind], outs: Sequence[Kind] | Kind) -> Callable[..., Any]:
+    """Have a method of `Programs` be an attribute: its program, for arguments of these kinds."""
+
+    def decorate(method: Callable[..., Any]) -> MadeOnceEach[Callable[..., Any]]:
+        def made(self: Programs) -> Callable[..., Any]:
+            def run(*args: Any) -> Any:
+                return method(self, *args)
+
+            run.__name__, run.__qualname__ = method.__name__, method.__qualname__
+            return self._compile(run, ins, outs)
+
+        made.__name__, made.__doc__ = method.__name__, method.__doc__
+        return MadeOnceEach(made)
+
+    return decorate
+
+
 class Programs:
     """One graph's programs for one set of differentiated arguments. Made by `programs_for`.
 
@@ -151,14 +168,10 @@ class Programs:
             run = pinned_to(run, self._placement.device)
         return finished(run) if self._lowered.on_host else run
 
-    @MadeOnceEach
-    def forward(self) -> Callable[..., Any]:
-        """``(shared, local, aux, key_data) -> (outputs, changed aux)``."""
-
-        def forward(shared: Arrays, local: Arrays, aux: Arrays, key_data: Any) -> Any:
-            return self.run({**shared, **local, **aux}, key_data)[:2]
-
-        return self._compile(forward, INPUTS, ("local", "local"))
+    @program(INPUTS, ("local", "local"))
+    def forward(self, shared: Arrays, local: Arrays, aux: Arrays, key_data: Any) -> Any:
+        """``(outputs, changed aux)``."""
+        return self.run({**shared, **local, **aux}, key_data)[:2]
 
     def _scored(self, metric: Any, labels: tuple[str, ...]) -> Callable[..., Any]:
         """``(shared, local, aux, key_data) -> (outputs, changed aux, sums of a fused metric)``."""
@@ -189,77 +202,57 @@ class Programs:
         self._predictions += 1
         return scored
 
-    @MadeOnceEach
-    def forward_kept(self) -> Callable[..., Any]:
-        """``(shared, local, aux, key_data) -> (outputs, changed aux, residuals)``."""
+    @program(INPUTS, ("local",) * 3)
+    def forward_kept(self, shared: Arrays, local: Arrays, aux: Arrays, key_data: Any) -> Any:
+        """``(outputs, changed aux, residuals)``."""
+        outputs, pullback, changed = self.differentiate({**shared, **local, **aux}, key_data)
+        args = shared, local, aux, key_data
+        return outputs, changed, self._pullbacks.residuals(pullback, args)
 
-        def forward_kept(shared: Arrays, local: Arrays, aux: Arrays, key_data: Any) -> Any:
-            outputs, pullback, changed = self.differentiate({**shared, **local, **aux}, key_data)
-            args = shared, local, aux, key_data
-            return outputs, changed, self._pullbacks.residuals(pullback, args)
-
-        return self._compile(forward_kept, INPUTS, ("local",) * 3)
-
-    @MadeOnceEach
-    def watched(self) -> Callable[..., Any]:
-        """``(shared, local, aux, key_data) -> (outputs, changed aux, pullback, seen)``.
+    @program(INPUTS, ("local",) * 4)
+    def watched(self, shared: Arrays, local: Arrays, aux: Arrays, key_data: Any) -> Any:
+        """``(outputs, changed aux, pullback, seen)``.
 
         ``seen`` is the outputs of nodes, and the inputs by `modkit.step.node_taps.NodeInput`; the
         pullback gives gradients of these inputs too; ``None`` where nothing is differentiated.
         """
+        values = {**shared, **local, **aux}
+        if not (self._train and self._wrt):
+            watch = NodeWatch(self._lowered)
+            outputs, changed = self.run(values, key_data, watch)[:2]
+            return outputs, changed, None, (watch.made, watch.arrays)
+        outputs, pullback, (changed, *seen) = self._with_taps(values, key_data)
+        return outputs, changed, pullback, tuple(seen)
 
-        def watched(shared: Arrays, local: Arrays, aux: Arrays, key_data: Any) -> Any:
-            values = {**shared, **local, **aux}
-            if not (self._train and self._wrt):
-                watch = NodeWatch(self._lowered)
-                outputs, changed = self.run(values, key_data, watch)[:2]
-                return outputs, changed, None, (watch.made, watch.arrays)
-            outputs, pullback, (changed, *seen) = self._with_taps(values, key_data)
-            return outputs, changed, pullback, tuple(seen)
-
-        return self._compile(watched, INPUTS, ("local",) * 4)
-
-    @MadeOnceEach
-    def watched_gradients(self) -> Callable[..., Any]:
-        """``(shared, local, aux, key_data, heads) -> gradients by NodeInput``."""
-
-        def watched_gradients(
-            shared: Arrays, local: Arrays, aux: Arrays, key_data: Any, heads: Any
-        ) -> Any:
-            outputs, pullback, _ = self._with_taps({**shared, **local, **aux}, key_data)
-            return take_taps(self._lowered, gradients(pullback, outputs, heads, {}))
-
-        return self._compile(watched_gradients, (*INPUTS, "local"), "local")
+    @program((*INPUTS, "local"), "local")
+    def watched_gradients(
+        self, shared: Arrays, local: Arrays, aux: Arrays, key_data: Any, heads: Any
+    ) -> Any:
+        """Gradients by `modkit.step.node_taps.NodeInput`."""
+        outputs, pullback, _ = self._with_taps({**shared, **local, **aux}, key_data)
+        return take_taps(self._lowered, gradients(pullback, outputs, heads, {}))
 
     def _with_taps(self, values: Arrays, key_data: Any) -> Any:
         taps = taps_for(self._lowered, self._wrt, lambda watch: self.run(values, key_data, watch))
         return self.differentiate(values, key_data, taps)
 
-    @MadeOnceEach
-    def backward(self) -> Callable[..., Any]:
-        """``(kept, outputs, heads, old) -> gradients``; ``old`` are those to add to.
+    @program(("local",) * 4, "local")
+    def backward(self, kept: Any, outputs: Any, heads: Any, old: Arrays) -> Any:
+        """Gradients, added to the ``old`` ones.
 
         ``kept`` is the residuals of `forward_kept` or the pullback of `watched`.
         """
+        known = self._pullbacks.pullback(kept) if isinstance(kept, Residuals) else kept
+        return gradients(known, outputs, heads, old)
 
-        def backward(kept: Any, outputs: Any, heads: Any, old: Arrays) -> Any:
-            known = self._pullbacks.pullback(kept) if isinstance(kept, Residuals) else kept
-            return gradients(known, outputs, heads, old)
-
-        return self._compile(backward, ("local",) * 4, "local")
-
-    @MadeOnceEach
-    def both(self) -> Callable[..., Any]:
-        """``(shared, local, aux, key_data, heads, old) -> (outputs, changed aux, gradients)``."""
-
-        def both(
-            shared: Arrays, local: Arrays, aux: Arrays, key_data: Any, heads: Any, old: Arrays
-        ) -> Any:
-            outputs, pullback, changed = self.differentiate({**shared, **local, **aux}, key_data)
-            grads = gradients(pullback, outputs, heads, old)
-            return outputs, {**changed, **self._lowered.take_states(grads)}, grads
-
-        return self._compile(both, (*INPUTS, "local", "local"), ("local",) * 3)
+    @program((*INPUTS, "local", "local"), ("local",) * 3)
+    def both(
+        self, shared: Arrays, local: Arrays, aux: Arrays, key_data: Any, heads: Any, old: Arrays
+    ) -> Any:
+        """``(outputs, changed aux, gradients)``."""
+        outputs, pullback, changed = self.differentiate({**shared, **local, **aux}, key_data)
+        grads = gradients(pullback, outputs, heads, old)
+        return outputs, {**changed, **self._lowered.take_states(grads)}, grads
 
 
 def _path(output: Any) -> Any:
