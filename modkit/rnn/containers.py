@@ -10,15 +10,7 @@ from typing import Any
 from modkit import symbol
 from modkit.errors import ParameterError
 from modkit.ndarray import NDArray
-from modkit.rnn.base import (
-    BaseRNNCell,
-    RNNParams,
-    Unrolled,
-    Weights,
-    arrange,
-    compose,
-    split_steps,
-)
+from modkit.rnn.base import BaseRNNCell, RNNParams, Unrolled, Weights, arrange, compose, split_steps
 from modkit.symbol import Symbol
 
 

@@ -11,15 +11,7 @@ from modkit.errors import warn_caller, wrong
 from modkit.initializer import FusedRNN
 from modkit.initializer.rnn import GATE_NAMES, GateShapes, gate_shapes, gate_shapes_of
 from modkit.ndarray import NDArray, concatenate
-from modkit.rnn.base import (
-    BaseRNNCell,
-    RNNParams,
-    Unrolled,
-    Weights,
-    arrange,
-    compose,
-    popped,
-)
+from modkit.rnn.base import BaseRNNCell, RNNParams, Unrolled, Weights, arrange, compose, popped
 from modkit.rnn.cells import GRUCell, LSTMCell, RNNCell
 from modkit.rnn.containers import BidirectionalCell, SequentialRNNCell
 from modkit.rnn.modifiers import DropoutCell
