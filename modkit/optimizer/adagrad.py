@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from modkit.errors import NotSupportedError
 from modkit.ops.update import formulas
 from modkit.optimizer.base import register
 from modkit.optimizer.rule_optimizer import RuleOptimizer
+from modkit.optimizer.update_rules import zeros
 
 
 @register
@@ -27,17 +29,14 @@ class AdaGrad(RuleOptimizer):
     [0.9 0.9]
     """
 
-    _formula, _fields = staticmethod(formulas.adagrad), {"bare": True, "lazy": True}
+    _formula, _fields = staticmethod(formulas.adagrad), {"start": zeros, "lazy": True}
     _clips_to_zero = True
+    epsilon = property(operator.attrgetter("float_stable_eps"))
+    """``ε``, as the formula names it."""
 
     def __init__(self, eps: float = 1e-7, **kwargs: Any):
         super().__init__(**kwargs)
         self.float_stable_eps = eps
-
-    @property
-    def epsilon(self) -> float:
-        """``ε``, as the formula names it."""
-        return self.float_stable_eps
 
     def _check_rows(self, indices: Sequence[Any]) -> None:
         """See `Optimizer._check_rows`; NotSupportedError if one of the parameters decays."""

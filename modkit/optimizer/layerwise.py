@@ -18,30 +18,17 @@ from modkit.optimizer.update_rules import NormRule, UpdateRule, zeros
 
 @dataclass(frozen=True)
 class LAMBRule(NormRule):
-    """`modkit.ops.update.formulas.lamb_phase1` and ``lamb_phase2``. State: mean and variance."""
+    """`modkit.ops.update.formulas.lamb`. State: mean and variance."""
 
     arrays = 2
     columns = ("lr", "wd", "rescale_grad", "t")
 
-    beta1: float
-    beta2: float
-    epsilon: float
-    lower_bound: float | None
-    upper_bound: float | None
-    bias_correction: bool
-    clip_gradient: float | None
+    numbers: tuple[tuple[str, Any], ...]
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
-        direction, *state = formulas.lamb_phase1(
-            weight, grad, *state, t=hyper["t"], wd=hyper["wd"], rescale_grad=hyper["rescale_grad"],
-            beta1=self.beta1, beta2=self.beta2, epsilon=self.epsilon,
-            bias_correction=self.bias_correction, clip_gradient=self.clip_gradient,
-        )  # fmt: skip
-        weight = formulas.lamb_phase2(
-            weight, direction, self._norm(weight), self._norm(direction), lr=hyper["lr"],
-            lower_bound=self.lower_bound, upper_bound=self.upper_bound,
-        )  # fmt: skip
-        return weight, tuple(state)
+        numbers = {**dict(self.numbers), **hyper}
+        new, *state = formulas.lamb(weight, grad, *state, norm=self._norm, **numbers)
+        return new, tuple(state)
 
 
 @register
@@ -86,10 +73,9 @@ class LAMB(RuleOptimizer):
 
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""
-        return LAMBRule(
-            self.beta1, self.beta2, self.epsilon, self.lower_bound, self.upper_bound,
-            bool(self.bias_correction), self.clip_gradient or None,
-        )  # fmt: skip
+        names = ("beta1", "beta2", "epsilon", "lower_bound", "upper_bound", "bias_correction")
+        numbers = [(name, getattr(self, name)) for name in names]
+        return LAMBRule((*numbers, ("clip_gradient", self.clip_gradient or None)))
 
 
 @dataclass(frozen=True)

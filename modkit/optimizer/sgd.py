@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import jax
@@ -15,7 +15,7 @@ from modkit.errors import ParameterError
 from modkit.ops.update import formulas
 from modkit.optimizer.base import register
 from modkit.optimizer.rule_optimizer import RuleOptimizer
-from modkit.optimizer.update_rules import FormulaRule, UpdateRule, zeros
+from modkit.optimizer.update_rules import UpdateRule, zeros
 
 
 def _beside(w: Any, g: Any, mom: Any, **numbers: Any) -> Any:
@@ -44,7 +44,7 @@ class SGD(RuleOptimizer):
     direct = True
     lists_rates = True
     _shared: ClassVar[Any] = {"lazy": "lazy_update", "master_first": False}
-    _formula, _fields = staticmethod(formulas.sgd_mom), {**_shared, "bare": True}
+    _formula, _fields = staticmethod(formulas.sgd_mom), {**_shared, "start": zeros}
     _unless = "momentum", formulas.sgd, {**_shared, "of_state": _beside}
     _numbers = ("momentum",)
 
@@ -59,15 +59,8 @@ class ccSGD(SGD):
     """`SGD` under its old name."""
 
 
-class NAGRule(FormulaRule):
-    """`modkit.ops.update.formulas.nag_mom`, whose state is the velocity."""
-
-    def of_rows(self, master: bool) -> UpdateRule:
-        """See `UpdateRule.of_rows`: the velocity decays by the weight before the update."""
-        return self if master else replace(self, formula=_nag_of_rows)
-
-
 def _nag_of_rows(w: Any, g: Any, mom: Any, *, lr: Any, wd: Any, **numbers: Any) -> Any:
+    """The velocity decays by the weight before the update."""
     new, velocity = formulas.nag_mom(w, g, mom, lr=lr, wd=wd, **numbers)
     return new, velocity + lr * wd * (new - w)
 
@@ -97,21 +90,18 @@ class NAG(RuleOptimizer):
     """
 
     direct = True
+    _formula = staticmethod(formulas.nag_mom)
+    _fields: ClassVar[Any] = {
+        "start": zeros, "master_first": False, "formula_of_rows": _nag_of_rows,
+    }  # fmt: skip
+    _unless = (
+        "momentum", formulas.sgd, {"lazy": True, "master_first": False, "of_state": _nag_ending},
+    )  # fmt: skip
     _numbers = ("momentum",)
 
     def __init__(self, momentum: float = 0.0, **kwargs: Any):
         super().__init__(**kwargs)
         self.momentum = momentum
-
-    def rule(self) -> UpdateRule:
-        """The update rule of one parameter; without momentum that of SGD, lazy as in MXNet."""
-        numbers = (("clip_gradient", self.clip_gradient or None),)
-        if not self.momentum:
-            return FormulaRule(
-                formulas.sgd, numbers, lazy=True, master_first=False, of_state=_nag_ending
-            )
-        columns = (*UpdateRule.columns, "momentum")
-        return NAGRule(formulas.nag_mom, numbers, columns=columns, bare=True, master_first=False)
 
 
 _signum_ending = functools.partial(formulas.signum, momentum=0.0)
@@ -135,7 +125,7 @@ class Signum(RuleOptimizer):
     [0.9 0.9]
     """
 
-    _formula, _fields = staticmethod(formulas.signum), {"bare": True}
+    _formula, _fields = staticmethod(formulas.signum), {"start": zeros}
     _unless = ("momentum", formulas.signsgd, {"of_state": _signum_ending})
 
     def __init__(
@@ -182,30 +172,6 @@ class SGLD(RuleOptimizer):
         return SGLDRule(self.clip_gradient)
 
 
-@dataclass(frozen=True)
-class DCASGDRule(UpdateRule):
-    """SGD with a first-order correction of the gradient for its delay."""
-
-    elementwise = True
-
-    momentum: float
-    lamda: float
-    clip_gradient: float | None
-
-    def init(self, weight: Any) -> Any:
-        """The velocity (``None`` without momentum) and the previous weight."""
-        return zeros(weight) if self.momentum else None, jnp.copy(weight)
-
-    def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
-        mom, previous = state
-        grad = formulas.rescaled(grad, hyper["rescale_grad"], self.clip_gradient)
-        compensation = self.lamda * grad * grad * (weight - previous)
-        step = -hyper["lr"] * (grad + hyper["wd"] * weight + compensation)
-        if mom is not None:
-            step = mom = self.momentum * mom + step
-        return weight + step, (mom, weight)
-
-
 @register
 class DCASGD(RuleOptimizer):
     """Asynchronous SGD with delay compensation.
@@ -225,15 +191,16 @@ class DCASGD(RuleOptimizer):
     [0.9 0.8]
     """
 
+    _formula = staticmethod(formulas.dcasgd)
+    _fields: ClassVar[Any] = {"start": lambda weight: (zeros(weight), jnp.copy(weight))}
+    _unless = "momentum", formulas.dcasgd, {"start": lambda weight: (None, jnp.copy(weight))}
+    _clips_to_zero = True
+
     def __init__(self, momentum: float = 0.0, lamda: float = 0.04, **kwargs: Any):
         super().__init__(**kwargs)
         self.momentum = momentum
         self.weight_previous: dict[Any, Any] = {}
         self.lamda = lamda
-
-    def rule(self) -> UpdateRule:
-        """The update rule of one parameter."""
-        return DCASGDRule(self.momentum, self.lamda, self.clip_gradient)
 
 
 @dataclass(frozen=True)

@@ -88,10 +88,13 @@ class FormulaRule(UpdateRule):
         of_state: the formula for a state that an earlier rule made, where this one has none.
         numbers: names and values of the numbers that are constants of the program.
         arrays: see `UpdateRule`.
+        start: makes the initial state, which the formula takes and returns as one; ``None`` for
+            the ``arrays``.
         columns: names of the other numbers.
-        bare: the state is its one array, in no tuple.
         lazy: see `UpdateRule`.
         lazy_rows: it is lazy for weights that are declared row-sparse.
+        formula_of_rows: the formula for weights that are declared row-sparse and have no float32
+            copy, where it differs.
         master_first: see `UpdateRule`.
     """
 
@@ -101,21 +104,24 @@ class FormulaRule(UpdateRule):
     numbers: tuple[tuple[str, Any], ...]
     arrays: int = 0
     columns: tuple[str, ...] = UpdateRule.columns
-    bare: bool = False
+    start: Callable[[Any], State] | None = None
     lazy: bool = False
     lazy_rows: bool = False
+    formula_of_rows: Callable[..., Any] | None = None
     master_first: bool = True
     of_state: Callable[..., Any] | None = None
 
     def of_rows(self, master: bool) -> UpdateRule:
+        if self.formula_of_rows is not None and not master:
+            return dataclasses.replace(self, formula=self.formula_of_rows)
         return dataclasses.replace(self, lazy=True) if self.lazy_rows else self
 
     def init(self, weight: Any) -> State:
-        return zeros(weight) if self.bare else super().init(weight)
+        return super().init(weight) if self.start is None else self.start(weight)
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
         numbers = {**dict(self.numbers), **hyper}
-        if self.bare:
+        if self.start is not None:
             return self.formula(weight, grad, state, **numbers)
         if state is None:
             return self.formula(weight, grad, **numbers), None

@@ -49,6 +49,19 @@ def sgd_mom(w, g, mom, *, lr, momentum, wd, rescale_grad, clip_gradient) -> tupl
     return w + mom, mom
 
 
+def dcasgd(w, g, state, *, lr, momentum, lamda, wd, rescale_grad, clip_gradient) -> Any:
+    """SGD with a first-order correction of the gradient for its delay.
+
+    The state is the velocity, ``None`` without momentum, and the weight before the last update.
+    """
+    mom, previous = state
+    g = rescaled(g, rescale_grad, clip_gradient)
+    step = -lr * (g + wd * w + lamda * g * g * (w - previous))
+    if mom is not None:
+        step = mom = momentum * mom + step
+    return w + step, (mom, w)
+
+
 def nag_mom(w, g, mom, *, lr, momentum, wd, rescale_grad, clip_gradient) -> tuple[Array, Array]:
     """Nesterov: ``w ← w + μ²·v − (1+μ)·lr·(G + wd·w)``, then ``v ← μ·v − lr·(G + wd·w)``.
 
@@ -188,6 +201,20 @@ def ftml(
     return -z / d_new, d_new, v, z
 
 
+def squares(array, axes: tuple[str, ...] = ()) -> Array:
+    """The sum of the squares of all elements; of those of all parts along mesh axes.
+
+    That of float16 is added in float32, as it may be above 65504.
+    """
+    total = jnp.sum(jax.lax.square(array.astype(accumulator(array))))
+    return jax.lax.psum(total, axes) if axes else total
+
+
+def norm(array) -> Array:
+    """The L2 norm over all elements, of the type of `squares`."""
+    return jnp.sqrt(squares(array))
+
+
 def lamb_phase1(
     w,
     g,
@@ -227,6 +254,16 @@ def lamb_phase2(w, direction, r1, r2, *, lr, lower_bound, upper_bound) -> Array:
     return w - (lr * trust).astype(w.dtype) * direction
 
 
+def lamb(
+    w, g, mean, var, *, lr, lower_bound, upper_bound, stored=None, norm=norm, **numbers
+) -> tuple[Array, Array, Array]:
+    """Both phases of LAMB, at the norm of ``stored``, by default the weight itself."""
+    direction, mean, var = lamb_phase1(w, g, mean, var, **numbers)
+    r1, r2 = norm(w if stored is None else stored), norm(direction)
+    bounds = {"lower_bound": lower_bound, "upper_bound": upper_bound}
+    return lamb_phase2(w, direction, r1, r2, lr=lr, **bounds), mean, var
+
+
 def adagrad(w, g, history, *, lr, wd, epsilon, rescale_grad, clip_gradient) -> tuple[Array, Array]:
     """``h ← h + g²``, ``w ← w − lr·(g/√(h + ε) + wd·w)``."""
     g = rescaled(g, rescale_grad, clip_gradient)
@@ -242,17 +279,3 @@ def group_adagrad(
     rest = tuple(range(1, w.ndim))
     history = history + jnp.mean(jnp.square(g), rest, keepdims=True)
     return w - lr * g / jnp.sqrt(history + epsilon), history
-
-
-def squares(array, axes: tuple[str, ...] = ()) -> Array:
-    """The sum of the squares of all elements; of those of all parts along mesh axes.
-
-    That of float16 is added in float32, as it may be above 65504.
-    """
-    total = jnp.sum(jax.lax.square(array.astype(accumulator(array))))
-    return jax.lax.psum(total, axes) if axes else total
-
-
-def norm(array) -> Array:
-    """The L2 norm over all elements, of the type of `squares`."""
-    return jnp.sqrt(squares(array))

@@ -15,40 +15,13 @@ from modkit.ops.stype import ROW_UPDATE
 from modkit.ops.update import formulas
 from modkit.ops.update.schema import LR, Several, one_weight
 
-
-def _lamb(
-    weight: Any,
-    grad: Any,
-    mean: Any,
-    var: Any,
-    *,
-    stored: Any,
-    lr: Any,
-    lower_bound: Any,
-    upper_bound: Any,
-    **numbers: Any,
-) -> tuple[Any, Any, Any]:
-    """Both phases of LAMB for one weight; the weight's norm is that of its stored form."""
-    direction, mean, var = formulas.lamb_phase1(weight, grad, mean, var, **numbers)
-    new = formulas.lamb_phase2(
-        weight,
-        direction,
-        formulas.norm(stored),
-        formulas.norm(direction),
-        lr=lr,
-        lower_bound=lower_bound,
-        upper_bound=upper_bound,
-    )
-    return new, mean, var
-
-
 for _name, _states in (
     ("_multi_lamb_update", ("mean", "var")),
     ("_multi_mp_lamb_update", ("mean", "var", "weight32")),
 ):
     Several(
         name=_name,
-        formula=_lamb,
+        formula=formulas.lamb,
         states=_states,
         each={"learning_rates": "lr", "wds": "wd", "step_count": "t"},
         numbers={
