@@ -18,6 +18,7 @@ from modkit.ndarray.sparse_array import PLACES
 from modkit.ndarray.sparse_array import BaseSparseNDArray as BaseSparseNDArray
 from modkit.ndarray.sparse_array import CSRNDArray as CSRNDArray
 from modkit.ndarray.sparse_array import RowSparseNDArray as RowSparseNDArray
+from modkit.ndarray.sparse_base import starts
 from modkit.ops.dtypes import dtype_name
 from modkit.ops.elementwise.pairs import PAIRS
 from modkit.ops.registry import get_op
@@ -211,10 +212,10 @@ def _converted(value: Any, stype: str, ctx: Context | None, dtype: Any) -> Any:
 def _compressed(
     data: Any, indices: Any, indptr: Any, shape: Any, ctx: Context | None, dtype: Any
 ) -> CSRNDArray:
-    columns, starts = _numbers("indices", indices), _numbers("indptr", indptr)
+    columns, places = _numbers("indices", indices), _numbers("indptr", indptr)
     if shape is None:
-        shape = (starts.size - 1, int(columns.max(initial=-1)) + 1)
-    made = CSRNDArray(_values(data, dtype), (starts, columns), shape, _as_context(ctx))
+        shape = (places.size - 1, int(columns.max(initial=-1)) + 1)
+    made = CSRNDArray(_values(data, dtype), (places, columns), shape, _as_context(ctx))
     made._check_lengths()
     return made
 
@@ -238,9 +239,8 @@ def _from_places(
     first[1:] = (np.diff(rows) != 0) | (np.diff(columns) != 0)
     at = np.flatnonzero(first)
     values = np.add.reduceat(values, at, dtype=values.dtype) if at.size else values
-    counts = np.bincount(rows[at], minlength=shape[0])
-    starts = np.concatenate([[0], np.cumsum(counts)]).astype(PLACES)
-    made = CSRNDArray(values, (starts, columns[at]), shape, _as_context(ctx))
+    places = starts(rows[at], shape[0]), columns[at]
+    made = CSRNDArray(values, places, shape, _as_context(ctx))
     made.check_format()
     return made
 

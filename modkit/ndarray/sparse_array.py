@@ -7,11 +7,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from modkit.errors import ParameterError
-from modkit.lazy import install, optional
 from modkit.ndarray.ndarray import NDArray, array, from_dense
 from modkit.ndarray.sparse_base import PLACES as PLACES
 from modkit.ndarray.sparse_base import BaseSparseNDArray as BaseSparseNDArray
-from modkit.ndarray.sparse_base import find
+from modkit.ndarray.sparse_base import find, starts
 
 
 class CSRNDArray(BaseSparseNDArray):
@@ -53,15 +52,12 @@ class CSRNDArray(BaseSparseNDArray):
         return self._like(self._values[part].copy(), places, shape)
 
     def asscipy(self) -> Any:
-        """The same as a ``scipy.sparse.csr_matrix``; needs SciPy.
+        """The same as a ``scipy.sparse.csr_matrix``."""
+        from scipy.sparse import csr_matrix
 
-        Raises:
-            NotSupportedError: SciPy is not installed.
-        """
-        sparse = optional("scipy.sparse", f"asscipy() needs SciPy: {install('scipy')}")
         indptr, indices = self._places
         parts = (self._values.copy(), indices.copy(), indptr.copy())
-        return sparse.csr_matrix(parts, shape=self._sizes)
+        return csr_matrix(parts, shape=self._sizes)
 
     def _check_lengths(self) -> None:
         """Raise ParameterError unless there is one column number an element."""
@@ -184,10 +180,8 @@ def csr_from_dense(value: NDArray) -> CSRNDArray:
         raise ParameterError(f"a csr array has two dimensions, got shape {value.shape}")
     host = np.asarray(value)
     rows, columns = np.nonzero(host)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(host)))])
-    return CSRNDArray(
-        host[rows, columns], (starts.astype(PLACES), columns.astype(PLACES)), host.shape, value.ctx
-    )
+    places = starts(rows, len(host)), columns.astype(PLACES)
+    return CSRNDArray(host[rows, columns], places, host.shape, value.ctx)
 
 
 @from_dense("row_sparse")

@@ -41,6 +41,16 @@ def find(known: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     return at, found
 
 
+def pointers(counts: np.ndarray) -> np.ndarray:
+    """Row pointers from the number of elements in each row."""
+    return np.concatenate([[0], np.cumsum(counts)]).astype(PLACES)
+
+
+def starts(rows: np.ndarray, count: int) -> np.ndarray:
+    """Row pointers from the row of each element."""
+    return pointers(np.bincount(rows, minlength=count))
+
+
 class BaseSparseNDArray(NDArray):
     """The base of CSR and row-sparse arrays.
 
@@ -205,11 +215,9 @@ class BaseSparseNDArray(NDArray):
         raise self._refused("reshape")
 
     def _at(self, idx: Any) -> NoReturn:
-        """Raise NotSupportedForSparseNDArray: a sparse array has no views."""
         raise self._refused("_at")
 
     def _slice(self, start: int | None, stop: int | None) -> NoReturn:
-        """Raise NotSupportedForSparseNDArray: a sparse array has no views."""
         raise self._refused("_slice")
 
     def asscalar(self) -> NoReturn:

@@ -10,8 +10,8 @@ import numpy as np
 from modkit.errors import DTypeError, ShapeError
 from modkit.ndarray.ndarray import NDArray
 from modkit.ndarray.sparse_array import CSRNDArray, RowSparseNDArray
-from modkit.ndarray.sparse_base import find
-from modkit.ndarray.sparse_kernels import dense, host, kernel, rows_of, starts
+from modkit.ndarray.sparse_base import find, starts
+from modkit.ndarray.sparse_kernels import dense, host, kernel, rows_of
 from modkit.ops.dtypes import dtype_name
 from modkit.ops.entry import Op
 from modkit.ops.stype import CSR, DENSE, ROWS

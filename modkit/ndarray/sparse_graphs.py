@@ -10,8 +10,8 @@ import numpy as np
 from modkit import stream
 from modkit.errors import NotSupportedError, ParameterError, warn_caller
 from modkit.ndarray.sparse_array import PLACES, CSRNDArray
-from modkit.ndarray.sparse_base import find
-from modkit.ndarray.sparse_kernels import dense, host, kernel, rows_of, starts
+from modkit.ndarray.sparse_base import find, starts
+from modkit.ndarray.sparse_kernels import dense, host, kernel, rows_of
 from modkit.ops.entry import Op
 from modkit.ops.stype import CSR, DENSE
 

@@ -15,7 +15,7 @@ from modkit.context import cpu
 from modkit.errors import ParameterError
 from modkit.ndarray.ndarray import NDArray, _apply, new
 from modkit.ndarray.sparse_array import PLACES, CSRNDArray, RowSparseNDArray
-from modkit.ndarray.sparse_base import BaseSparseNDArray, find
+from modkit.ndarray.sparse_base import BaseSparseNDArray, find, pointers, starts
 from modkit.ops.array.cast_storage import check_counted, check_edges
 from modkit.ops.array.reduce import reduced_axes
 from modkit.ops.array.slicing import slices_of
@@ -218,12 +218,6 @@ def _keys(x: Any) -> np.ndarray:
     return x._rows() * x.shape[1] + x._places[1] if x.stype == CSR else x._places[0]
 
 
-def starts(rows: np.ndarray, count: int) -> np.ndarray:
-    """Row pointers from the row of each element."""
-    ends = np.cumsum(np.bincount(rows, minlength=count))
-    return np.concatenate([np.zeros(1, PLACES), ends]).astype(PLACES)
-
-
 @kernel("add_n")
 def add_n(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """The sum of row-sparse arrays."""
@@ -240,10 +234,9 @@ def concat(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     if not same or attrs["dim"] != 0 or len({x._values.dtype for x in inputs}) > 1:
         return None
     rows = np.concatenate([x._counts() for x in inputs])
-    places = np.concatenate([[0], np.cumsum(rows)]).astype(PLACES)
     columns = np.concatenate([x._places[1] for x in inputs])
     values = np.concatenate([x._values for x in inputs])
-    return inputs[0]._like(values, (places, columns), (len(rows), inputs[0].shape[1]))
+    return inputs[0]._like(values, (pointers(rows), columns), (len(rows), inputs[0].shape[1]))
 
 
 # ── Parts ───────────────────────────────────────────────────────────────────────────────────
@@ -302,7 +295,7 @@ def rows_of(x: CSRNDArray, rows: np.ndarray) -> CSRNDArray:
     """Rows of a matrix, in any order."""
     indptr, columns = x._places
     counts = x._counts()[rows]
-    ends = np.concatenate([[0], np.cumsum(counts)]).astype(PLACES)
+    ends = pointers(counts)
     at = np.repeat(indptr[rows] - ends[:-1], counts) + np.arange(ends[-1])
     return x._like(x._values[at], (ends, columns[at]), (len(rows), x.shape[1]))
 
