@@ -219,8 +219,7 @@ class Bilinear(Initializer):
     def __init__(self) -> None:
         super().__init__()
 
-    def _init_weight(self, name: str | None, arr: NDArray) -> None:
-        self._init_bilinear(name, arr)
+    _init_weight = Initializer._init_bilinear
 
 
 def _random(kind: str, shape: tuple[int, ...], scale: float) -> np.ndarray:

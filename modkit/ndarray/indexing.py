@@ -160,8 +160,7 @@ def gather(form: tuple[Any, ...]) -> Callable[..., Any]:
     def run(arrays: Any, places: Any, numbers: Any) -> Any:
         rest = iter(places)
         key = tuple(_part(part, rest) for part in form)
-        out = arrays[0][key]
-        return (out.reshape(1) if out.ndim == 0 else out,), {}
+        return (jnp.atleast_1d(arrays[0][key]),), {}
 
     return Eager(run)
 

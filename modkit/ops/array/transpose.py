@@ -148,8 +148,7 @@ def squeeze(data: jax.Array, *, axis: Axes | None = None) -> jax.Array:
     Raises:
         ShapeError: an axis named has another size.
     """
-    result = jnp.squeeze(data, tuple(_squeezed(data.shape, axis)))
-    return result.reshape(1) if result.ndim == 0 else result
+    return jnp.atleast_1d(jnp.squeeze(data, tuple(_squeezed(data.shape, axis))))
 
 
 def _reversed_axes(axis: Axes, rank: int) -> tuple[int, ...]:

@@ -90,8 +90,7 @@ def dot(
             f"axis {right} of the second to be of one size "
             f"(transpose_a={transpose_a}, transpose_b={transpose_b})"
         )
-    result = jnp.tensordot(lhs, rhs, axes=((left,), (right,)))
-    return result.reshape(1) if result.ndim == 0 else result
+    return jnp.atleast_1d(jnp.tensordot(lhs, rhs, axes=((left,), (right,))))
 
 
 def _batch_dot_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:

@@ -104,8 +104,7 @@ def sumlogdiag(A: jax.Array) -> jax.Array:
         returns: (...); (1,) for one matrix.
     """
     check_matrices("_linalg_sumlogdiag", A, square=True)
-    made = jnp.log(jnp.diagonal(A, axis1=-2, axis2=-1)).sum(-1)
-    return made.reshape(1) if made.ndim == 0 else made
+    return jnp.atleast_1d(jnp.log(jnp.diagonal(A, axis1=-2, axis2=-1)).sum(-1))
 
 
 @linalg("extractdiag")

@@ -81,8 +81,7 @@ def _register(dist: str, log_density: Callable[..., Any], params: Sequence[str],
 
     def run(*, sample: Any, is_log: bool, **given: Any) -> Any:
         tensors = _align(name, sample, [given[n] for n in params], dist == "dirichlet")
-        value = log_density(sample, *tensors)
-        value = value if value.ndim else value.reshape(1)
+        value = jnp.atleast_1d(log_density(sample, *tensors))
         return value if is_log else jnp.exp(value)
 
     doc = (
