@@ -26,7 +26,7 @@ from modkit.errors import (
     warn_caller,
 )
 from modkit.handles import handle_of, owner_of
-from modkit.interpreter import convert
+from modkit.interpreter import convert, quietly
 from modkit.ndarray.in_place import exchange, other_threads, overwritten
 from modkit.ndarray.indexing import (
     Box,
@@ -79,7 +79,6 @@ from modkit.ndarray.tape_gradients import attach, backward, kept_value
 from modkit.ops.absent_operators import AbsentOperators
 from modkit.ops.array.split import split_v2_attrs
 from modkit.ops.dtypes import DTYPE_CODES, dtype_name
-from modkit.ops.elementwise.arithmetic import convert as convert_traced
 from modkit.ops.elementwise.pairs import PAIRS, Pair
 from modkit.ops.entry import Op
 from modkit.ops.frontend import FLUENT, bind_call, named_after
@@ -93,6 +92,8 @@ _DTYPE_MX_TO_NP = {-1: None, **{n: jnp.dtype(name).type for n, name in DTYPE_COD
 """NumPy's type by MXNet's number, in which programs look types up."""
 _DTYPE_NP_TO_MX = {kind: number for number, kind in _DTYPE_MX_TO_NP.items()}
 
+_FEW_ELEMENTS = 1 << 16
+"""Up to as many, NumPy's cast takes less time than a program."""
 _NUMBER = (bool, int, float, np.number, np.bool_)
 _FROM_DENSE: dict[str, Callable[[NDArray], NDArray]] = {}
 
@@ -703,18 +704,16 @@ class NDArray(AbsentOperators, Methods):
         name = dtype_name(np.float32 if dtype is None else dtype)
         if not copy and name == dtype_name(self.dtype):
             return self
-        if tracked([self]) or refusal_of(self._cell):
-            return _call("Cast", self, dtype=name)
-        if self._ctx._is_cpu and name != "bfloat16" and self._cell.aval.dtype.kind in "biuf":
+        plain = self._cell.aval.dtype.kind in "biuf" and name != "bfloat16"
+        if plain and self._ctx._is_cpu and not tracked([self]) and not refusal_of(self._cell):
             found = self._cell.host()
-            if not isinstance(found, jax.Array):
+            if not isinstance(found, jax.Array) and found.size <= _FEW_ELEMENTS:
                 narrow = name in ("int8", "uint8", "int16", "uint16")  # around, as in `Cast`
                 found = convert(found, np.dtype(np.int32)) if narrow else found
-                found = np.array(convert(found, np.dtype(name)), order="C")
-                return NDArray(LateCell(found, self._ctx, aliased=False), self._ctx)
-        value = self._cell.peek()
-        with x64_for(name, value.dtype):
-            return from_jax(jnp.array(convert_traced(value, name), copy=True), self._ctx)
+                made = quietly(convert, found, np.dtype(name))
+                made = np.array(found, order="C") if made is found else np.asarray(made, order="C")
+                return NDArray(LateCell(made, self._ctx, aliased=False), self._ctx)
+        return _call("Cast", self, dtype=name)
 
     def reshape(self, *shape: Any, **kwargs: Any) -> NDArray:
         """A view of another shape. Takes MXNet's codes 0, -1, -2, -3 and -4.

@@ -167,3 +167,8 @@ def test_large_arrays_are_copied_where_programs_read_them_without_another_copy(d
     assert made.dtype == np.float32
     source[:] = 0
     np.testing.assert_array_equal(made.asnumpy().ravel(), np.arange(6400))
+
+
+@pytest.mark.parametrize("size", [2, 70_000])
+def test_a_cast_overflows_without_a_warning(size):
+    assert np.isinf(mx.nd.full((size,), 1e10).astype("float16").asnumpy()).all()
