@@ -73,7 +73,7 @@ def _module_for(fullname: str) -> ModuleType:
     try:
         module = importlib.import_module(place)
     except ModuleNotFoundError as error:
-        if error.name != place:
+        if not f"{place}.".startswith(f"{error.name}."):
             raise
         raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname) from None
     return _with_extras(fullname, module) if rest in EXTRAS else module

@@ -39,6 +39,10 @@ class LazyModule(ModuleType):
 
 
 PLACES: dict[str, str] = {
+    "_ctypes": "modkit.handles",
+    "_ctypes.ndarray": "modkit.ndarray.ndarray",
+    "_ctypes.symbol": "modkit.symbol.symbol",
+    "contrib.amp.amp": "modkit.contrib.amp",
     "contrib.nd": "modkit.ndarray.contrib",
     "contrib.ndarray": "modkit.ndarray.contrib",
     "contrib.onnx.onnx2mx": "modkit.onnx.readers",

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 import modkit
-from modkit import base, executor_manager, kvstore, model, registry
+from modkit import base, engine, executor_manager, kvstore, model, registry
 from modkit.attribute import AttrScope
+from modkit.autograd.scopes import _ModeScope
 from modkit.callback import LogValidationMetricsCallback
 from modkit.checkpoint import save_checkpoint
 from modkit.compat.module_names import check_input_names, parse_data_desc
+from modkit.compat.private_arrays import ARRAYS, INTERNAL, SPARSE, _slice_along_batch_axis
 from modkit.context import Context, cpu, current_context
 from modkit.errors import MXNetError, NotImplementedForSymbol, ParameterError, expect
 from modkit.initializer import Uniform
 from modkit.io import DataBatch, DataDesc, DataIter
 from modkit.io.array import init_data
+from modkit.io.resample import chosen_interp
 from modkit.kvstore.create import create_kvstore
 from modkit.module.split_batch import groups_of
 from modkit.ndarray import NDArray
@@ -50,42 +53,11 @@ CODES: dict[str, Any] = {
 _BASE: dict[str, Any] = {
     name: getattr(base, name)
     for name in ("string_types", "numeric_types", "integer_types", "py_str", "c_str", "c_array",
-                 "c_array_buf", "c_str_array", "mx_real_t", "mx_uint", "mx_int", "mx_int64")
-} | {"Context": Context, "current_context": current_context}  # fmt: skip
-
-
-def _storage_type(handle: Any) -> int:
-    """MXNet's number of the storage type of an array."""
-    return STORAGE_CODES[handle.stype]
-
-
-def _ufunc_helper(
-    lhs: Any,
-    rhs: Any,
-    fn_array: Callable[..., Any],
-    fn_scalar: Callable[..., Any],
-    lfn_scalar: Callable[..., Any],
-    rfn_scalar: Callable[..., Any] | None = None,
-) -> Any:
-    """Apply the function that fits: of two numbers, an array and a number, or two arrays."""
-    left, right = (isinstance(x, base.numeric_types) for x in (lhs, rhs))
-    if left and right:
-        return fn_scalar(lhs, rhs)
-    if left and isinstance(rhs, NDArray):
-        return (rfn_scalar or lfn_scalar)(rhs, float(lhs))
-    if right and isinstance(lhs, NDArray):
-        return lfn_scalar(lhs, float(rhs))
-    if isinstance(lhs, NDArray) and isinstance(rhs, NDArray):
-        return fn_array(lhs, rhs)
-    raise ParameterError(
-        f"got {type(lhs).__name__} and {type(rhs).__name__}, expected arrays or numbers"
-    )
-
-
-def _set_value(src: float, out: NDArray) -> NDArray:
-    """Write a number into all of an array."""
-    out[:] = src
-    return out
+                 "c_array_buf", "c_str_array", "mx_real_t", "mx_uint", "mx_int", "mx_int64",
+                 "check_call", "MXNetError", "NDArrayHandle", "SymbolHandle", "ExecutorHandle",
+                 "KVStoreHandle", "DataIterHandle", "_LIB", "_Null")
+} | {"Context": Context, "current_context": current_context, **CODES}  # fmt: skip
+"""Names that most of MXNet's modules import."""
 
 
 def _has_instance(data: Sequence[tuple[str, Any]], dtype: type | tuple[type, ...]) -> bool:
@@ -112,6 +84,31 @@ def _multiple_callbacks(callbacks: Any, *args: Any, **kwargs: Any) -> None:
     listed = callbacks if isinstance(callbacks, list) else [callbacks]
     for callback in listed if callbacks else ():
         callback(*args, **kwargs)
+
+
+def _get_interp_method(interp: int, sizes: Sequence[int] = ()) -> int:
+    """The interpolation of a code, for the height and width of an image before and after."""
+    if interp not in (*range(5), 9, 10):
+        raise ParameterError(f"interp: got {interp!r}, expected 0 to 4, 9 or 10")
+    return chosen_interp(interp, sizes[:2], sizes[2:])
+
+
+def _bind_exec(
+    sym: Symbol, ctx: Context, input_shapes: Mapping[str, Any], param_names: Sequence[str],
+    need_grad: bool | Collection[str] = False, base_exec: Any = None,
+    shared_data_arrays: Any = None, input_types: Any = None, logger: Any = None,
+) -> Any:  # fmt: skip
+    """An executor with gradients of arguments that are no inputs: all, or the given names."""
+    del logger
+    given = sym.list_arguments() if need_grad is True else need_grad or ()
+    requests = {
+        name: "write" if name in given and name not in input_shapes else "null"
+        for name in sym.list_arguments()
+    }
+    return sym.simple_bind(
+        ctx, requests, input_types, shared_arg_names=param_names, shared_exec=base_exec,
+        shared_buffer=shared_data_arrays, **input_shapes,
+    )  # fmt: skip
 
 
 def _create_sparse_kvstore(given: Any) -> tuple[Any, bool]:
@@ -161,10 +158,13 @@ _CELLS = {
     ],
     "_cells_unpack_weights": _in_turn("unpack_weights"),
     "_cells_pack_weights": _in_turn("pack_weights"),
-    **_BASE,
 }
-_ITERATORS = {"_has_instance": _has_instance, "_getdata_by_idx": _getdata_by_idx,
-              "_init_data": init_data}  # fmt: skip
+_ITERATORS = {
+    "_has_instance": _has_instance,
+    "_getdata_by_idx": _getdata_by_idx,
+    "_init_data": init_data,
+    "_slice_along_batch_axis": _slice_along_batch_axis,
+}
 _MANAGER = {
     name: getattr(executor_manager, name)
     for name in ("_check_arguments", "_load_data", "_load_label", "_split_input_slice")
@@ -182,19 +182,13 @@ def _public(package: Any) -> dict[str, Any]:
     return {**names, "__all__": [name for name in names if not name.startswith("_")]}
 
 
-ADDED: dict[str, Mapping[str, Any]] = {
-    "modkit.ndarray.ndarray": {
-        **_public(modkit.nd), **CODES, **_BASE, "NDArrayBase": NDArray,
-        "_storage_type": _storage_type, "_ufunc_helper": _ufunc_helper,
-        "_internal": modkit.nd._internal,
-    },
-    "modkit.ndarray._internal": {
-        "_copyto": lambda src, out: src.copyto(out), "_set_value": _set_value,
-        "_onehot_encode": lambda lhs, rhs, out: modkit.nd.onehot_encode(lhs, out),
-    },
+_OWN: dict[str, Mapping[str, Any]] = {
+    "modkit.ndarray.ndarray": _public(modkit.nd) | ARRAYS,
+    "modkit.ndarray._internal": INTERNAL,
+    "modkit.ndarray.sparse": SPARSE,
     "modkit.symbol.symbol": {
-        **_public(modkit.sym), **CODES, **_BASE, "SymbolBase": Symbol, "AttrScope": AttrScope,
-        "NDArray": NDArray, "MXNetError": MXNetError, "is_np_shape": is_np_shape,
+        **_public(modkit.sym), "SymbolBase": Symbol, "AttrScope": AttrScope,
+        "NDArray": NDArray, "is_np_shape": is_np_shape,
         "NotImplementedForSymbol": NotImplementedForSymbol, "_internal": modkit.sym._internal,
     },
     "modkit.errors": {
@@ -205,7 +199,12 @@ ADDED: dict[str, Mapping[str, Any]] = {
     "modkit.io": _ITERATORS,
     "modkit.rnn": _CELLS | {"save_checkpoint": save_checkpoint, "DataBatch": DataBatch,
                             "DataDesc": DataDesc, "DataIter": DataIter},
-    "modkit.module.executor_group": {"_prepare_group2ctxs": _prepare_group2ctxs},
+    "modkit.module.executor_group": _MANAGER | {"_prepare_group2ctxs": _prepare_group2ctxs},
+    "modkit.executor_manager": {"_bind_exec": _bind_exec},
+    "modkit.autograd": {"_RecordingStateScope": _ModeScope},
+    "modkit.engine": {"_BulkScope": engine.bulk},
+    "modkit.util": {"_NumpyShapeScope": modkit.util.np_shape},
+    "modkit.image": {"_get_interp_method": _get_interp_method},
     "modkit.module.module": {
         "_create_kvstore": create_kvstore, "_initialize_kvstore": model._initialize_kvstore,
         "_update_params": model._update_params, "_check_input_names": check_input_names,
@@ -220,15 +219,26 @@ ADDED: dict[str, Mapping[str, Any]] = {
         "LogValidationMetricsCallback": LogValidationMetricsCallback, "get_updater": get_updater,
         "_create_kvstore": create_kvstore, "_create_sparse_kvstore": _create_sparse_kvstore,
         "_multiple_callbacks": _multiple_callbacks,
+        "_update_params_on_kvstore_nccl": model._update_params_on_kvstore,
     },
     "modkit.callback": {"save_checkpoint": save_checkpoint},
-    "modkit.initializer": _BASE | {"registry": registry},
+    "modkit.initializer": {"registry": registry},
     "modkit.io.recordio": {"_IR_FORMAT": "IfQQ", "_IR_SIZE": 24},
-    "modkit.metric": _BASE | {"registry": registry},
-    "modkit.ndarray": CODES,
-    "modkit.optimizer": _names(modkit.nd) | _BASE | {
+    "modkit.metric": {"registry": registry},
+    "modkit.ndarray": SPARSE,
+    "modkit.symbol._internal": {"SymbolBase": Symbol, "AttrScope": AttrScope},
+    "modkit.optimizer": _names(modkit.nd) | {
         "_flatten_list": lambda nested: list(itertools.chain.from_iterable(nested)),
     },
     "modkit.visualization": {"_str2tuple": lambda text: re.findall(r"\d+", text)},
 }  # fmt: skip
+_OTHERS = (
+    "attribute", "context", "contrib.autograd", "contrib.quantization", "kvstore",
+    "ndarray.random", "operator", "profiler", "registry", "runtime", "symbol.contrib",
+    "symbol.random",
+)  # fmt: skip
+ADDED: dict[str, Mapping[str, Any]] = {
+    place: {**_BASE, **_OWN.get(place, {})}
+    for place in (*_OWN, *(f"modkit.{name}" for name in _OTHERS))
+}
 """Names by module of modkit. They are no globals there, so none hides a builtin function."""

@@ -142,6 +142,49 @@ IMPORTS = [
         "and ss.norm.cdf(0) == 0.5 and OrderedDict() == {} and 'symbolic' not in globals()",
     ),
     (
+        "from mxnet._ctypes.ndarray import NDArrayBase, CachedOp\n"
+        "from mxnet._ctypes.symbol import SymbolBase; from mxnet.contrib.amp import amp",
+        "NDArrayBase is modkit.nd.NDArray and CachedOp is modkit.nd.CachedOp "
+        "and SymbolBase is modkit.sym.Symbol and amp.convert_model",
+    ),
+    (
+        "from mxnet.ndarray.ndarray import _new_alloc_handle, _new_empty_handle, NDArray, _LIB\n"
+        "from mxnet.ndarray.sparse import _ndarray_cls, _csr_matrix_from_definition as parts\n"
+        "made = NDArray(_new_alloc_handle((2, 3), modkit.cpu(), False, np.float64))",
+        "made.shape == (2, 3) and made.dtype == np.float64 and not _new_empty_handle() "
+        "and _ndarray_cls(made.handle) is made "
+        "and parts([3], [1], [0, 1], (1, 2)).asnumpy().tolist() == [[0, 3]]",
+    ),
+    (
+        "from mxnet.executor_manager import _bind_exec; from mxnet.model import Context\n"
+        "net = modkit.sym.dot(modkit.sym.Variable('x'), modkit.sym.Variable('w', shape=(3, 1)))\n"
+        "pool = {}; one = _bind_exec(net, Context('cpu'), {'x': (2, 3)}, ['w'], True)\n"
+        "two = _bind_exec(net, Context('cpu'), {'x': (4, 3)}, ['w'], {'w'}, one, pool)\n"
+        "one.arg_dict['w'][:] = 5",
+        "(two.arg_dict['w'].asnumpy() == 5).all() and list(pool) == ['x'] "
+        "and [e.grad_dict['x'] is None and e.grad_dict['w'].shape for e in (one, two)] "
+        "== [(3, 1)] * 2",
+    ),
+    (
+        "from mxnet.autograd import _RecordingStateScope as scope, is_recording, is_training\n"
+        "with scope(None, True): seen = is_recording(), is_training()\n"
+        "from mxnet.util import _NumpyShapeScope; from mxnet.engine import _BulkScope\n"
+        "with _NumpyShapeScope(True), _BulkScope(1): seen += (modkit.is_np_shape(),)",
+        "seen == (False, True, True)",
+    ),
+    (
+        "from mxnet.image.image import _get_interp_method as method",
+        "[method(9, s) for s in ((), (10, 10, 20, 20), (20, 20, 10, 10), (10, 20, 20, 10))] "
+        "== [2, 2, 3, 1] and method(4) == 4 and 0 <= method(10) <= 4",
+    ),
+    (
+        "from mxnet.io.utils import _slice_along_batch_axis as cut; import mxnet.module\n"
+        "from mxnet.module.executor_group import _split_input_slice, _DTYPE_MX_TO_NP\n"
+        "x = modkit.nd.ones((4, 3))",
+        "[cut(x, slice(1, 3), axis).shape for axis in (0, 1, -1)] == [(2, 3), (4, 2), (4, 3)] "
+        "and _split_input_slice(2, [1]) == [slice(0, 2)] and _DTYPE_MX_TO_NP[0] is np.float32",
+    ),
+    (
         "from mxnet.error import InternalError, register, register_error",
         "issubclass(InternalError, modkit.MXNetError) and register is register_error",
     ),
@@ -160,6 +203,11 @@ def test_imports(mxnet, line, holds):
     names = {"modkit": modkit, "np": np}
     exec(line, names)
     assert eval(holds, names), holds
+
+
+def test_a_module_below_a_short_name_is_not_found(mxnet):
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'mxnet\.nd\.op'"):
+        importlib.import_module("mxnet.nd.op")
 
 
 def test_modules_are_the_same_objects(mxnet):
