@@ -48,9 +48,10 @@ class Monitor:
 
     Differs: there are no rows of what is an array in MXNet's kernels alone: with ``monitor_all`` at
     ``backward`` the inputs of its gradient operators (``fc1_backward_input0``, and the weights and
-    labels among them once more), and workspaces (``dropout0_mask``, ``pooling0_workspace``). Of a
-    graph whose sizes depend on values (``contrib.boolean_mask``) there are no rows of hidden
-    outputs (``bn_mean``).
+    labels among them once more), workspaces (``dropout0_mask``, ``pooling0_workspace``), and copies
+    between the contexts of groups (``act_0_copy_output``). Data and labels have the size of the
+    batch; MXNet shows them in the size of the bound one. Of a graph whose sizes depend on values
+    (``contrib.boolean_mask``) there are no rows of hidden outputs (``bn_mean``).
 
     >>> net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name="fc")
     >>> executor = net.simple_bind(mx.cpu(), data=(1, 3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import builtins
 import contextlib
 import json
 import logging
@@ -168,7 +169,9 @@ class WorkerWatch:
         """In a forked child: close its copies of the connections, and end without JAX's client.
 
         The client would disconnect the parent. While a child holds the connections, the others do
-        not see that its parent has ended. Exit functions see no status, so `sys.exit` notes it.
+        not see that its parent has ended. Exit functions see no status, so `sys.exit`, ``exit``
+        and ``quit`` note it. That of another SystemExit is lost, unless `modkit.compat.run` has
+        started the program.
         """
         for link in self._links.values():
             link.close()
@@ -178,7 +181,7 @@ class WorkerWatch:
             self._status = status & 0xFF if isinstance(status, int) else int(status is not None)
             leave(status)
 
-        sys.exit = noted
+        sys.exit = builtins.exit = builtins.quit = noted
 
     # ── The thread ──────────────────────────────────────────────────────────────────────────
 

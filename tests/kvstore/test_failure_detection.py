@@ -43,14 +43,14 @@ watch = WorkerWatch(1, {0: theirs}, 60.0)
 read, write = os.pipe()
 atexit.register(os.write, write, b"exit function,")
 statuses = []
-for status in (None, 3, "a reason", ValueError):
+for end in (
+    "sys.exit()", "sys.exit(3)", "sys.exit('a reason')", "raise ValueError", "exit(4)", "quit(5)"
+):
     if not (child := os.fork()):
         signal.alarm(20)
         watch.abandon()
         assert theirs.fileno() == -1
-        if status is ValueError:
-            raise ValueError
-        sys.exit(status)
+        exec(end)
     statuses.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 os.close(write)
 print(json.dumps([statuses, os.read(read, 99).decode().count("exit function")]))
@@ -61,4 +61,4 @@ os._exit(0)
 
 def test_a_forked_child_ends_without_the_others_with_its_own_status():
     """It has no thread that would hear that all may end."""
-    assert answer(FORK) == [[0, 3, 1, 1], 4]
+    assert answer(FORK) == [[0, 3, 1, 1, 4, 5], 6]
