@@ -48,7 +48,7 @@ class Averaged(Callback):
                 f"{type(self).__name__}: with steps_per_call the parameters between two batches of "
                 "a call are not there; use steps_per_call=1"
             )
-        present = {n: v for n, v in run.module._values().items() if n in self._names}
+        present = {n: v for n, v in run.module._param_values().items() if n in self._names}
         self.average = present if self.average is None else _moved(self.average, present, weight)
         self.count += 1
 

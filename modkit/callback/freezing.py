@@ -56,7 +56,7 @@ class Freeze(Callback):
     def _change(self, run: Run) -> None:
         """Freeze what this and other callbacks of the class want."""
         every = [each for each in run.callbacks if isinstance(each, Freeze)]
-        run.optimizer._frozen = frozenset(n for each in every for n in each._at(run.epoch))
+        run.optimizer._frozen_names = frozenset(n for each in every for n in each._at(run.epoch))
 
     def _at(self, epoch: int) -> Sequence[str]:
         over = self.until_epoch is not None and epoch >= self.until_epoch
@@ -64,4 +64,4 @@ class Freeze(Callback):
 
     def on_fit_end(self, run: Run, error: BaseException | None) -> None:
         if run.optimizer is not None:
-            run.optimizer._frozen = frozenset()
+            run.optimizer._frozen_names = frozenset()

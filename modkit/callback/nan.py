@@ -30,7 +30,7 @@ def _first_not_finite(run: Run, outputs: Sequence[Any], *, params: bool = True) 
     for place, value in enumerate(outputs):
         if hasattr(value, "_cell") and np.isnan(np.asarray(value._cell.get())).any():
             return f"output {_output_name(module, place)} is NaN"
-    for name, value in module._values().items() if params else ():
+    for name, value in module._param_values().items() if params else ():
         if not np.isfinite(np.asarray(value)).all():
             return f"parameter {name!r} is not finite"
     return None

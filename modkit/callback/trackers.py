@@ -106,7 +106,7 @@ class TensorBoard(Tracker):
         """Write all metrics, and histograms."""
         super().on_epoch_end(run)
         if self.histograms:
-            for name, value in run.module._values().items():
+            for name, value in run.module._param_values().items():
                 self.writer.add_histogram(name, np.asarray(value), run.step)
         self.writer.flush()
 

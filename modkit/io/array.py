@@ -258,11 +258,11 @@ class NDArrayIter(DataIter):
         self.num_parts = num_parts
         self._stride = num_parts * batch_size
         self._part = part_of(self._stride, num_parts, part_index, "NDArrayIter")
-        self._data = named_sources(data, data_name, "data")
-        self._label = named_sources(label, label_name, "label")
-        if not self._data:
+        self._data_sources = named_sources(data, data_name, "data")
+        self._label_sources = named_sources(label, label_name, "label")
+        if not self._data_sources:
             raise ParameterError("NDArrayIter: data: got nothing, expected at least one array")
-        for name, source in self._data + self._label:
+        for name, source in self._data_sources + self._label_sources:
             if isinstance(source, HeldCsr) and last_batch_handle != "discard":
                 raise NotSupportedError(
                     f"NDArrayIter: {name!r} is a csr array: got last_batch_handle="
@@ -270,17 +270,17 @@ class NDArrayIter(DataIter):
                 )
         self.layout, self.shuffle, self.last_batch_handle = layout, shuffle, last_batch_handle
         self._axis = max(DataDesc.get_batch_axis(layout), 0)
-        self.num_data = self._count()
-        self.num_source = len(self._data) + len(self._label)
+        self.num_data = self._count_rows()
+        self.num_source = len(self._data_sources) + len(self._label_sources)
         self.idx = np.arange(self.num_data)
-        self._order: np.ndarray | None = None
+        self._row_order: np.ndarray | None = None
         self._carried = self.idx[:0]
         self.cursor = -self._stride
         self.reset()  # a subclass's own, as in MXNet
 
-    def _count(self) -> int:
+    def _count_rows(self) -> int:
         counts = {}
-        for name, source in self._data + self._label:
+        for name, source in self._data_sources + self._label_sources:
             if len(source.shape) <= self._axis:
                 raise ShapeError(
                     f"NDArrayIter: {name!r} of shape {source.shape} has no axis {self._axis}, "
@@ -299,12 +299,12 @@ class NDArrayIter(DataIter):
     @property
     def data(self) -> list[tuple[str, Any]]:
         """Names and data arrays, the samples in the order of this epoch."""
-        return [(name, s.ordered(self._order, self._axis)) for name, s in self._data]
+        return [(name, s.ordered(self._row_order, self._axis)) for name, s in self._data_sources]
 
     @property
     def label(self) -> list[tuple[str, Any]]:
         """Names and label arrays, the samples in the order of this epoch."""
-        return [(name, s.ordered(self._order, self._axis)) for name, s in self._label]
+        return [(name, s.ordered(self._row_order, self._axis)) for name, s in self._label_sources]
 
     @property
     def data_list(self) -> list[Any]:
@@ -314,12 +314,12 @@ class NDArrayIter(DataIter):
     @property
     def provide_data(self) -> list[DataDesc]:
         """Descriptions of a batch's data."""
-        return [self._describe(name, source) for name, source in self._data]
+        return [self._describe(name, source) for name, source in self._data_sources]
 
     @property
     def provide_label(self) -> list[DataDesc]:
         """Descriptions of a batch's label."""
-        return [self._describe(name, source) for name, source in self._label]
+        return [self._describe(name, source) for name, source in self._label_sources]
 
     def _describe(self, name: str, source: Source) -> DataDesc:
         shape = list(source.shape)
@@ -332,23 +332,23 @@ class NDArrayIter(DataIter):
         """The position: the order of the samples and the number of the next one."""
         return {
             "num_data": self.num_data, "batch_size": self._stride, "cursor": self.cursor,
-            "carried": self._carried, "order": self._order, "idx": self.idx,
+            "carried": self._carried, "order": self._row_order, "idx": self.idx,
         }  # fmt: skip
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go to the position of `state_dict`; ParameterError for other data or batch sizes."""
         check_position(self, state, num_data=self.num_data, batch_size=self._stride)
         self.cursor, self._carried = state["cursor"], state["carried"]
-        self._order, self.idx = state["order"], state["idx"]
+        self._row_order, self.idx = state["order"], state["idx"]
 
     def _reorder(self) -> None:
         self.idx = self.idx.copy()  # that of a state_dict stays
         np.random.shuffle(self.idx)  # noqa: NPY002 - MXNet's stream, seeded by np.random.seed
-        self._order = self.idx.copy() if self._order is None else self._order[self.idx]
+        self._row_order = self.idx.copy() if self._row_order is None else self._row_order[self.idx]
 
     def reseed(self, seed: int) -> None:
         """Begin anew, in an order that depends only on NumPy's global stream."""
-        self.idx, self._order = np.arange(self.num_data), None
+        self.idx, self._row_order = np.arange(self.num_data), None
         self.hard_reset()
 
     def reset(self) -> None:
@@ -381,7 +381,7 @@ class NDArrayIter(DataIter):
         if (kind.getdata, kind.getlabel) != (NDArrayIter.getdata, NDArrayIter.getlabel):
             return DataBatch(data=self.getdata(), label=self.getlabel(), pad=self.getpad())
         ids, data, label = self._present(), [], []  # in place of `_cut`, for fewer calls a batch
-        for sources, arrays in ((self._data, data), (self._label, label)):
+        for sources, arrays in ((self._data_sources, data), (self._label_sources, label)):
             for _, source in sources:
                 arrays.append(source.rows(ids, self._axis))
         return DataBatch(data=data, label=label, pad=self.getpad())
@@ -390,10 +390,10 @@ class NDArrayIter(DataIter):
 
     def _ids(self, begin: int, end: int) -> np.ndarray:
         """Sample numbers at these positions of the order; negative ones are rolled over."""
-        if self._order is not None and begin >= 0 and end <= self.num_data:
-            return self._order[begin:end]
+        if self._row_order is not None and begin >= 0 and end <= self.num_data:
+            return self._row_order[begin:end]
         positions = np.arange(max(begin, 0), end) % self.num_data
-        ids = positions if self._order is None else self._order[positions]
+        ids = positions if self._row_order is None else self._row_order[positions]
         return np.concatenate([self._carried, ids]) if begin < 0 else ids
 
     def _present(self) -> slice | np.ndarray:
@@ -406,7 +406,7 @@ class NDArrayIter(DataIter):
         end = self.cursor + self._stride
         if self.last_batch_handle != "pad":
             end = min(end, self.num_data)
-        if self._order is None and self.cursor >= 0 and end <= self.num_data:
+        if self._row_order is None and self.cursor >= 0 and end <= self.num_data:
             begin = self.cursor + self._part.start
             return slice(min(begin, end), min(begin + self.batch_size, end))
         return self._ids(self.cursor, end)[self._part]
@@ -415,10 +415,10 @@ class NDArrayIter(DataIter):
         return [source.rows(ids, self._axis) for _, source in sources]
 
     def getdata(self) -> list[NDArray]:
-        return self._cut(self._data, self._present())
+        return self._cut(self._data_sources, self._present())
 
     def getlabel(self) -> list[NDArray]:
-        return self._cut(self._label, self._present())
+        return self._cut(self._label_sources, self._present())
 
     def getpad(self) -> int:
         """Number of padding samples in the present batch: wrapped around, or rolled over."""

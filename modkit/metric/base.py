@@ -116,20 +116,20 @@ class EvalMetric(ChecksArguments):
 
         Differs: the value is a Python float, which prints as MXNet's NumPy numbers do with NumPy 1.
         """
-        return self.name, self._value(*self._sums())
+        return self.name, self._value_of(*self._present_sums())
 
     def get_global(self) -> tuple[Any, Any]:
         """Name and value since the last `reset`; `reset_local` does not affect it."""
         if not self._has_global_stats:
             return self.get()
-        return self.name, self._value(*self._sums("global_"))
+        return self.name, self._value_of(*self._present_sums("global_"))
 
-    def _sums(self, kind: Literal["", "global_"] = "") -> tuple[Any, Any]:
+    def _present_sums(self, kind: Literal["", "global_"] = "") -> tuple[Any, Any]:
         """A total and its number of instances, of one moment."""
         with totals_lock:
             return getattr(self, f"{kind}sum_metric"), getattr(self, f"{kind}num_inst")
 
-    def _value(self, total: Any, count: Any) -> Any:
+    def _value_of(self, total: Any, count: Any) -> Any:
         value = total / count if count else math.nan
         return float(value) if isinstance(value, np.floating) else value
 

@@ -42,7 +42,7 @@ class Perplexity(TracedMetric):
         kept = {"ignore_label": ignore_label} | ({} if axis == -1 else {"axis": axis})
         super().__init__(name, output_names, label_names, Surprisal(ignore_label, axis), **kept)
 
-    def _value(self, total: Any, count: Any) -> Any:
+    def _value_of(self, total: Any, count: Any) -> Any:
         return math.exp(total / count) if count else math.nan
 
 

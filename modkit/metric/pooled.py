@@ -69,7 +69,7 @@ class PooledMetric(TracedMetric):
     def _add_pool(self, pool: Any, count: int) -> None:
         """Add the samples of an update, which are ``count`` instances in the pools."""
         if self.average == "macro":
-            self._add(self.score(pool), 1)
+            self._add_totals(self.score(pool), 1)
         else:
             self._pool(pool, pool, count=count)
 

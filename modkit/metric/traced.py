@@ -130,7 +130,7 @@ class TracedMetric(EvalMetric):
     def _begin_local(self) -> None:
         self._local = Totals()
 
-    def _sums(self, kind: Literal["", "global_"] = "") -> tuple[Any, Any]:
+    def _present_sums(self, kind: Literal["", "global_"] = "") -> tuple[Any, Any]:
         self._folded()
         with totals_lock:
             totals = self._global if kind else self._local
@@ -244,9 +244,9 @@ class TracedMetric(EvalMetric):
                 f"got {first} in row {int(sums.row)}, expected integers from 0 to "
                 f"{int(sums.classes) - 1}; check the labels and the width of the last layer"
             )
-        self._add(sums.total.item(), int(sums.count))
+        self._add_totals(sums.total.item(), int(sums.count))
 
-    def _add(self, total: float, count: int) -> None:
+    def _add_totals(self, total: float, count: int) -> None:
         for totals in (self._local, self._global):
             totals.total += total
             totals.count += count

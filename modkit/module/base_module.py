@@ -168,7 +168,7 @@ class BaseModule:
         self._check_order(data, "score: eval_data")
         if reset:
             data.reset()
-        metric = self._metric(eval_metric)
+        metric = self._metric_of(eval_metric)
         metric.reset()
         known: dict[str, Any] = {
             "self": self, "eval_data": data, "num_batch": num_batch, "reset": reset,
@@ -378,7 +378,7 @@ class BaseModule:
         }  # fmt: skip
         check_functions(**functions)
         source, validation = training_sources(
-            train_data, eval_data, self._names(), batch_size=batch_size, shuffle=shuffle,
+            train_data, eval_data, self._named_inputs(), batch_size=batch_size, shuffle=shuffle,
             validation_split=validation_split, sample_weight=sample_weight,
             class_weight=class_weight,
         )  # fmt: skip
@@ -411,7 +411,7 @@ class BaseModule:
         accumulated.scale()
         self._count_epochs(begin_epoch, accumulated.updates(number_of_batches(source)))
         validation_metric = eval_metric if validation_metric is None else validation_metric
-        metric = self._metric(eval_metric)
+        metric = self._metric_of(eval_metric)
         # The names of MXNet's variables, which functions read.
         known: dict[str, Any] = {
             "self": self, "train_data": source, "eval_data": validation, "data_iter": source,
@@ -525,17 +525,17 @@ class BaseModule:
         if has_next(data):
             return data
         return evaluation_source(
-            data, self._names(), self._bound_order(), self._bound_size(), where
+            data, self._named_inputs(), self._bound_order(), self._bound_size(), where
         )
 
     def _bound_size(self) -> int:
         """The batch size of `bind`; a batch of other shapes, as a short last one, leaves it."""
         return self.data_shapes[0].shape[0]
 
-    def _metric(self, given: Any) -> Any:
+    def _metric_of(self, given: Any) -> Any:
         """A metric, of all labels but the weights of samples."""
         made = given if isinstance(given, metrics.EvalMetric) else metrics.create(given)
-        labels = self._names()[1]
+        labels = self._named_inputs()[1]
         if WEIGHT in labels:
             for each in getattr(made, "metrics", [made]):
                 if each.label_names is None:
@@ -547,13 +547,13 @@ class BaseModule:
         if data is None:
             return None
         try:
-            metric = self._metric(given)
+            metric = self._metric_of(given)
         except ModkitError as error:
             raise type(error)(f"fit: validation_metric: {error}") from error
         self._check_evaluation(data, metric)
         return metric
 
-    def _names(self) -> tuple[list[str], list[str]]:
+    def _named_inputs(self) -> tuple[list[str], list[str]]:
         """Names of the data inputs, and of the labels that the network has.
 
         A subclass need not have either, as `fit` reads names for arrays only.
@@ -566,7 +566,7 @@ class BaseModule:
 
     def _bound_order(self) -> tuple[list[str], list[str]]:
         """Names of the data inputs and of the labels, in the order of a batch's arrays."""
-        return self._names()
+        return self._named_inputs()
 
     def _average_states(self) -> None:
         """Set the auxiliary states of all replicas to their mean, at the end of an epoch."""
@@ -596,7 +596,7 @@ class BaseModule:
         """Outputs of the last batch; none of a module whose class is its user's."""
         return ()
 
-    def _values(self) -> dict[str, Any]:
+    def _param_values(self) -> dict[str, Any]:
         """Parameters and auxiliary states by name, as arrays that NumPy reads."""
         args, auxs = self.get_params()
         return {n: v._as_dense()._cell.get() for n, v in {**args, **auxs}.items()}
@@ -722,14 +722,14 @@ class BaseModule:
         if self._keeps_params("init_params", force_init, warns=self._warns_of_kept):
             return
         self._need("init_params()")
-        self._init_params(
+        self._fill_params(
             InitArguments(
                 initializer, arg_params, aux_params, allow_missing, force_init, allow_extra
             )
         )
         self.params_initialized = True
 
-    def _init_params(self, given: InitArguments) -> None:
+    def _fill_params(self, given: InitArguments) -> None:
         """Give every parameter a value, in a bound module."""
         raise self._unwritten("init_params")
 
@@ -818,7 +818,7 @@ class BaseModule:
         if self.optimizer_initialized and not force_init:
             self._keep_optimizer(optimizer, optimizer_params, shard_optimizer_states)
             return
-        self._init_optimizer(
+        self._make_optimizer(
             kvstore, optimizer, optimizer_params, force_init, shard_optimizer_states
         )
         self.optimizer_initialized = True
@@ -827,7 +827,7 @@ class BaseModule:
         """Log that the optimizer stays, and what that leaves without effect."""
         self.logger.warning(kept_optimizer(self, optimizer, params))
 
-    def _init_optimizer(
+    def _make_optimizer(
         self, kvstore: Any, optimizer: Any, params: Any, force_init: bool, sharded: bool, /
     ) -> None:
         """Make the optimizer of a module whose parameters have values."""

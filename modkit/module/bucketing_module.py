@@ -225,7 +225,7 @@ class BucketingModule(BaseModule):
         for module in self._buckets.values():
             module._params_dirty = value
 
-    def _init_params(self, given: InitArguments) -> None:
+    def _fill_params(self, given: InitArguments) -> None:
         self._default.init_params(**given._asdict())
         self._params_dirty = False
         self._all_initialized()
@@ -239,7 +239,7 @@ class BucketingModule(BaseModule):
         for module in self._buckets.values():
             module.params_initialized = True
 
-    def _init_optimizer(self, *arguments: Any) -> None:
+    def _make_optimizer(self, *arguments: Any) -> None:
         self._curr_module.init_optimizer(*arguments)
         for module in self._buckets.values():  # which share the optimizer
             if module is not self._curr_module:
@@ -260,8 +260,8 @@ class BucketingModule(BaseModule):
     _bound_size = _of_present(Module._bound_size)
     _present_input = _of_present(Module._present_input)
     _present_outputs = _of_present(Module._present_outputs)
-    _names = _of_default(Module._names)
-    _values = _of_default(Module._values)
+    _named_inputs = _of_default(Module._named_inputs)
+    _param_values = _of_default(Module._param_values)
     state_dict = _of_default(BaseModule.state_dict)
     load_state_dict = _of_default(BaseModule.load_state_dict)
 

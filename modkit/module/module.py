@@ -237,7 +237,7 @@ class Module(BaseModule):
         if overrides(self, Module, *_PARAMS):
             super()._average_states()
         else:
-            self._parameters().average(self._present_workers)
+            self._stored_parameters().average(self._present_workers)
             self._params_dirty = False
 
     def _count_epochs(self, epochs: int, batches: int | None) -> None:
@@ -258,7 +258,7 @@ class Module(BaseModule):
             return self.get_outputs()
         return self._exec_group.get_outputs()
 
-    def _values(self) -> dict[str, Any]:
+    def _param_values(self) -> dict[str, Any]:
         store = self._exec_group.store
         with store.lock:
             args = {n: store.logical(store.params[n]).get() for n in self._param_names}
@@ -343,7 +343,7 @@ class Module(BaseModule):
                 self.borrow_optimizer(shared)
         elif self._given is not None:
             self._listed = in_order(self._given, self._listed)
-            self._parameters().set(*self._given)
+            self._stored_parameters().set(*self._given)
         self._given = None  # from here on the arrays have them
         if shared is None and self.optimizer_initialized:
             self._follow_store()
@@ -368,7 +368,7 @@ class Module(BaseModule):
     def _bound_order(self) -> tuple[list[str], list[str]]:
         """See `BaseModule._bound_order`; labels without which it is bound come last."""
         if not self.binded:
-            return self._names()
+            return self._named_inputs()
         labels = names_of(self._label_shapes or [])
         rest = [n for n in self._label_names if n not in labels]
         return names_of(self._data_shapes or []), [*labels, *rest]
@@ -401,10 +401,10 @@ class Module(BaseModule):
 
     # ── Parameters ──────────────────────────────────────────────────────────────────────────
 
-    def _init_params(self, given: InitArguments) -> None:
+    def _fill_params(self, given: InitArguments) -> None:
         args, auxs = given.arg_params, given.aux_params
         check_given(args, auxs, given.initializer)
-        params, attrs = self._parameters(), self._symbol.attr_dict()
+        params, attrs = self._stored_parameters(), self._symbol.attr_dict()
         if not given.allow_extra:
             known = {*self._param_names, *self._aux_names}
             warn_of_extra(params.extra(args, auxs), self._aux_names, known)
@@ -417,12 +417,12 @@ class Module(BaseModule):
             raise
         self._params_dirty = False
 
-    def _parameters(self) -> Parameters:
+    def _stored_parameters(self) -> Parameters:
         group, (names, aux_names) = self._exec_group, self._listed
         return Parameters(group.store, names, aux_names, self._context[0], group.stypes)
 
     def _set_given(self, args: Params | None, auxs: Params | None, allow_extra: bool) -> None:
-        params = self._parameters()
+        params = self._stored_parameters()
         if not allow_extra:
             params.refuse_extra(args, auxs)
         params.set(args, auxs)
@@ -450,7 +450,7 @@ class Module(BaseModule):
 
     def _copied_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
         """Copies of what a bound module holds: zeros until `init_params`."""
-        copies = self._parameters().copies(self._copies)
+        copies = self._stored_parameters().copies(self._copies)
         self._copies = copies  # which an update in another thread forgets
         self._params_dirty = False
         return copies.args, copies.auxs
@@ -460,7 +460,7 @@ class Module(BaseModule):
     def _give(self, args: Params | None, auxs: Params | None) -> None:
         """Set parameters or auxiliary states, now or at the next `bind`."""
         if self.binded:
-            self._parameters().set(args, auxs)
+            self._stored_parameters().set(args, auxs)
             self._copies = None
         else:
             before = self._given or ({}, {})
@@ -482,7 +482,7 @@ class Module(BaseModule):
             )
         super()._keep_optimizer(optimizer, params, sharded)
 
-    def _init_optimizer(
+    def _make_optimizer(
         self, kvstore: Any, optimizer: Any, params: Any, force_init: bool, sharded: bool, /
     ) -> None:
         made = set_up_optimizer(
@@ -496,7 +496,7 @@ class Module(BaseModule):
         self._follow_store()
         self.optimizer_initialized, self._params_dirty = True, False
         if self._update_on_kvstore and edited is not None:  # the store begins with the edits
-            self._parameters().set(edited, None)
+            self._stored_parameters().set(edited, None)
         if self._preload_opt_states is not None:
             self.load_optimizer_states(self._preload_opt_states)
             self._preload_opt_states = None

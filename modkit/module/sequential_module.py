@@ -107,7 +107,7 @@ class SequentialModule(BaseModule):
             auxs |= own_auxs
         return args, auxs
 
-    def _init_params(self, given: InitArguments) -> None:
+    def _fill_params(self, given: InitArguments) -> None:
         for module in self._modules:  # each of them passes over the names of the others
             module.init_params(**given._replace(allow_extra=True)._asdict())
         seen: dict[str, int] = {}
@@ -152,7 +152,7 @@ class SequentialModule(BaseModule):
         taken = any(meta.get(self.META_TAKE_LABELS) for meta in self._metas)
         self._label_shapes = labels if taken else None
 
-    def _init_optimizer(
+    def _make_optimizer(
         self, kvstore: Any, optimizer: Any, params: Any, force_init: bool, sharded: bool, /
     ) -> None:
         # Only if given: a user's own init_optimizer has MXNet's parameters.

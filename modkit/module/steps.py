@@ -257,7 +257,7 @@ def update_request(module: Any) -> UpdateRequest:
     # Not `present_updater`: a call less in every batch.
     updater = kvstore._updater if by_key else own.updater
     optimizer = getattr(updater, "optimizer", own.optimizer)
-    frozen = optimizer._frozen
+    frozen = optimizer._frozen_names
     if frozen:
         kept = [at for at, name in enumerate(names) if name not in frozen]
         names, indices = tuple(names[at] for at in kept), tuple(indices[at] for at in kept)

@@ -111,7 +111,7 @@ def load_state(module: Any, updater: Any, state: Mapping[str, Any]) -> None:
     _check_apart({len(rows) for rows in own.values()}, store)
     with store.lock:
         store.run()
-        module._parameters().set(state["params"], None)
+        module._stored_parameters().set(state["params"], None)
         for name, rows in own.items():
             _restore(store, store.params[name], name, np.asarray(rows))
         for name, rows in state["aux"].items():

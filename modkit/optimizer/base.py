@@ -179,7 +179,9 @@ class Optimizer:
     opt_registry: ClassVar[dict[str, type[Optimizer]]] = {}
     # Number of batches of an update, and the rescale_grad that a module chose for it.
     _scaled_for: tuple[int, float] | None = None
-    _frozen: frozenset[str] = frozenset()  # parameters without updates; of the callback Freeze
+    _frozen_names: frozenset[str] = (
+        frozenset()
+    )  # parameters without updates; of the callback Freeze
 
     @check_keywords
     def __init__(
@@ -210,7 +212,7 @@ class Optimizer:
             None if clip_gradient is None else finite("clip_gradient", clip_gradient)
         )
         self.num_update = finite("begin_num_update", begin_num_update)
-        self._counts = UpdateCounts(begin_num_update)
+        self._update_counts = UpdateCounts(begin_num_update)
         self.multi_precision = multi_precision
         self.aggregate_num = 0
         self.param_dict = dict(param_dict or {})
@@ -325,44 +327,44 @@ class Optimizer:
     @property
     def begin_num_update(self) -> int:
         """Initial update count of each parameter that has not been updated yet."""
-        return self._counts.begin
+        return self._update_counts.begin
 
     @begin_num_update.setter
     def begin_num_update(self, count: int) -> None:
-        self._counts.begin = count
+        self._update_counts.begin = count
 
     @property
     def _index_update_count(self) -> dict[Any, int]:
-        return self._counts.present()
+        return self._update_counts.present()
 
     @property
     def _all_index_update_counts(self) -> dict[int, dict[Any, int]]:
-        return self._counts.all()
+        return self._update_counts.all()
 
     def _set_current_context(self, device_id: int) -> None:
         """Select the device whose counts are updated; each device has its own."""
-        self._counts.device(device_id)
+        self._update_counts.device(device_id)
 
     def _update_count(self, index: Any) -> None:
         """Increment the update count of one parameter, or of each in a list."""
         indices = tuple(index) if isinstance(index, list | tuple) else (index,)
-        with self._counts.lock:
-            newest = max(self.num_update, self._counts.add(indices))
+        with self._update_counts.lock:
+            newest = max(self.num_update, self._update_counts.add(indices))
             object.__setattr__(self, "num_update", newest)  # ours is a call more in every batch
 
     def _uncount(self, indices: Sequence[Any], before: int) -> None:
         """Take back an update that is not made, as its schedule raised; ``before``: its count."""
-        with self._counts.lock:  # the count is another thread's, if that has updated since
-            self.num_update = max(before, self._counts.remove(indices))
+        with self._update_counts.lock:  # the count is another thread's, if that has updated since
+            self.num_update = max(before, self._update_counts.remove(indices))
 
     @contextlib.contextmanager
     def _uncounted_on_error(self) -> Iterator[None]:
         """A block that leaves the counts as they were if it raises."""
-        counts, num_update = self._counts.copy(), self.num_update
+        counts, num_update = self._update_counts.copy(), self.num_update
         try:
             yield
         except BaseException:
-            self._counts.restore(counts)
+            self._update_counts.restore(counts)
             self.num_update = num_update
             raise
 
@@ -419,7 +421,9 @@ class Optimizer:
 
     def _get_lrs(self, indices: Sequence[Any]) -> list[float]:
         """The current rates of these parameters."""
-        rate = self._rate()  # which calls the schedule: once for all parameters, as in MXNet
+        rate = (
+            self._present_rate()
+        )  # which calls the schedule: once for all parameters, as in MXNet
         return [rate * self._multiplier(i, "lr_mult") for i in indices]
 
     def _get_lr(self, index: Any) -> float:
@@ -437,7 +441,7 @@ class Optimizer:
         """The weight decay of a parameter."""
         return self._get_wds([index])[0]
 
-    def _rate(self) -> float:
+    def _present_rate(self) -> float:
         """The current rate, validated."""
         return check_rate(self.learning_rate, self.num_update)
 
@@ -503,9 +507,9 @@ class Optimizer:
     def __getstate__(self) -> dict[str, Any]:
         """The attributes under MXNet's names, without ``param_dict`` and caches."""
         state = {**self.__dict__}
-        for name in ("param_dict", "_derived", "_counts", *_OF_A_TRAINING):
+        for name in ("param_dict", "_derived", "_update_counts", *_OF_A_TRAINING):
             state.pop(name, None)
-        counts = self._counts.copy()
+        counts = self._update_counts.copy()
         state["allow_np_array"] = False  # MXNet's optimizers read it
         state["begin_num_update"] = counts.begin
         state["_all_index_update_counts"] = counts.all()
@@ -520,7 +524,7 @@ class Optimizer:
         begin = state.pop("begin_num_update", 0)
         self.__dict__.update(state)
         self.param_dict, self._derived = {}, {}
-        self._counts = UpdateCounts(begin, counted, present)
+        self._update_counts = UpdateCounts(begin, counted, present)
 
 
 @functools.cache
@@ -597,6 +601,6 @@ def refuse_unknown(klass: type, kwargs: Mapping[str, Any]) -> None:
         raise not_taken(klass.__name__, name, takes, hint=hint)
 
 
-_OF_A_TRAINING = ("_clip_norm", "_frozen")
+_OF_A_TRAINING = ("_clip_norm", "_frozen_names")
 _register = registry.get_register_func(Optimizer, "optimizer")
 register = Optimizer.register

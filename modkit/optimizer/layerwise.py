@@ -193,9 +193,9 @@ class LARS(RuleOptimizer):
         self._derived["adapted"] = (indices, dict(self.idx2name), adapted)
         return adapted
 
-    def _rate(self) -> float:
-        """See `Optimizer._rate`; notes the first rate of a step."""
-        lr = super()._rate()
+    def _present_rate(self) -> float:
+        """See `Optimizer._present_rate`; notes the first rate of a step."""
+        lr = super()._present_rate()
         if self.num_update != self._cur_update:
             self._cur_update = self.num_update
             self.last_lr, self.cur_lr = lr if self.cur_lr is None else self.cur_lr, lr

@@ -193,7 +193,7 @@ class OptaxOptimizer(Optimizer):
         if indices and self._newest not in map(self._name, indices):
             self._newest = self._name(indices[0])
         table = np.empty((len(indices), 2), np.float32)
-        table[:, 0] = self._rate() * self._multipliers(indices)[0]
+        table[:, 0] = self._present_rate() * self._multipliers(indices)[0]
         table[:, 1] = self.rescale_grad
         return table
 

@@ -96,18 +96,18 @@ class RuleOptimizer(Optimizer):
             return self._table_by_calls(indices)
         given, indices, before = indices, tuple(indices), self.num_update
         self._update_count(indices)
-        if self._counts.uneven and self.lr_scheduler is not None:
+        if self._update_counts.uneven and self.lr_scheduler is not None:
             self._uncount(indices, before)
             return self._table_by_calls(given)
         latest = self._derived.get("table")
         try:
             multipliers = self._multipliers(indices)
             constant = _own_methods(type(self)).constant
-            rate = None if constant and self.lr_scheduler is None else self._rate()
+            rate = None if constant and self.lr_scheduler is None else self._present_rate()
             settings = self.lr if rate is None else rate, _numbers_of(type(self))(self)
             if latest is not None and latest[0] is multipliers and latest[1] == settings:
                 return latest[2]
-            rate = self._rate() if rate is None else rate
+            rate = self._present_rate() if rate is None else rate
             table = self._table(indices, rate * multipliers[0], self.wd * multipliers[1])
         except BaseException:  # a schedule that raises: no update is made
             self._uncount(indices, before)
@@ -135,7 +135,7 @@ class RuleOptimizer(Optimizer):
                 elif name == "lr" and own.rates is not None:
                     rates[at] = getattr(self, own.rates)(counted)
                 elif name == "lr":
-                    rates[at] = self._rate() * lr_mult[at]
+                    rates[at] = self._present_rate() * lr_mult[at]
                 elif own.decays is not None:
                     decays[at] = getattr(self, own.decays)(counted)
         return rates, decays
@@ -144,7 +144,7 @@ class RuleOptimizer(Optimizer):
         indices = tuple(indices)
         found = {
             "lr": rates, "wd": decays, "rescale_grad": self.rescale_grad,
-            "t": self._counts.of(indices),
+            "t": self._update_counts.of(indices),
         }  # fmt: skip
         self._adjust(found, indices)
         columns = self._require_rule().columns
@@ -394,7 +394,7 @@ def _own_methods(klass: type[RuleOptimizer]) -> _OwnMethods:
         return one if overrides(klass, Optimizer, one, several) else None
 
     rates, decays = called("_get_lr"), called("_get_wd")
-    parts = ("hyper", "_adjust", "_rate", "learning_rate", "_multipliers", "_multiplier")
+    parts = ("hyper", "_adjust", "_present_rate", "learning_rate", "_multipliers", "_multiplier")
     by_counts = rates or decays or "t" in klass._columns
     constant = not (by_counts or overrides(klass, RuleOptimizer, *parts))
     return _OwnMethods(overrides(klass, Optimizer, "_update_count"), rates, decays, constant)

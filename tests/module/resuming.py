@@ -54,7 +54,7 @@ class Plain(mx.io.DataIter):
             raise StopIteration
         ids = self.order[self.at : self.at + SIZE]
         self.at += SIZE
-        x, y = self.inner._data[0][1], self.inner._label[0][1]
+        x, y = self.inner._data_sources[0][1], self.inner._label_sources[0][1]
         return mx.io.DataBatch([x.rows(ids, 0)], [y.rows(ids, 0)], pad=0)
 
 

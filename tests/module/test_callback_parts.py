@@ -245,7 +245,7 @@ def test_frozen_parameters_keep_their_bits(case):
     for name in ends[0]:
         moved = [not np.array_equal(a[name], b[name]) for a, b in itertools.pairwise(ends)]
         assert moved == [not name.startswith("fc1_")] * 2 + [True], name
-    assert not module._present_optimizer._frozen
+    assert not module._present_optimizer._frozen_names
 
 
 def test_a_freeze_of_unknown_names_is_refused():

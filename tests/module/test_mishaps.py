@@ -331,3 +331,33 @@ def test_a_clock_that_is_set_back_makes_no_negative_time(caplog, monkeypatch):
     module.fit(mx.io.NDArrayIter(x, y, 4), num_epoch=1)
     (cost,) = [r.args[1] for r in caplog.records if "Time cost" in r.message]
     assert cost >= 0
+
+
+SUBCLASSES = {
+    mx.mod.Module: "_metric _names _parameters _score _values _init_params _init_optimizer",
+    mx.metric.Accuracy: "_sums _value _add",
+    mx.optimizer.SGD: "_rate _frozen _counts",
+    mx.io.NDArrayIter: "_data _label _order _count",
+}
+
+
+@pytest.mark.parametrize("base", SUBCLASSES, ids=lambda base: base.__name__)
+def test_common_names_are_a_subclass_s_own(base):
+    """MXNet's classes have none of these names, so that programs use them for their own values."""
+
+    class Own(base):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            vars(self).update(dict.fromkeys(SUBCLASSES[base].split(), "own"))
+
+    def made(kind, *args, **kwargs):
+        return (Own if kind is base else kind)(*args, **kwargs)
+
+    module = made(mx.mod.Module, mlp())
+    x, y = np.eye(4, 10, dtype=np.float32), np.arange(4) % 2
+    rows = made(mx.io.NDArrayIter, x, y, 2)
+    optimizer = made(mx.optimizer.SGD, learning_rate=0.1, rescale_grad=0.5)
+    metric = made(mx.metric.Accuracy)
+    module.fit(rows, rows, metric, optimizer=optimizer, initializer=mx.init.One(), num_epoch=2)
+    assert 0 <= dict(metric.get_name_value())["accuracy"] <= 1
+    assert module.get_params()[0]

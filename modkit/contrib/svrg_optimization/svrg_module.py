@@ -73,10 +73,10 @@ class SVRGModule(Module):
     def _keep_optimizer(self, optimizer: Any, params: Any, sharded: bool) -> None:
         super()._keep_optimizer(*_inside(optimizer, params), sharded)
 
-    def _init_optimizer(
+    def _make_optimizer(
         self, kvstore: Any, optimizer: Any, params: Any, force_init: bool, sharded: bool, /
     ) -> None:
-        super()._init_optimizer(kvstore, *_inside(optimizer, params), force_init, sharded)
+        super()._make_optimizer(kvstore, *_inside(optimizer, params), force_init, sharded)
 
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
         """Run a batch; in training at w~ too. See `Module.forward`."""
