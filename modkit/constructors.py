@@ -33,8 +33,10 @@ def check_keywords(function: Function) -> Function:
             if name not in takes:
                 passed_on = name in _OF_OPTIMIZERS and "optimizer_params" in takes
                 hint = f" Give optimizer_params={{{name!r}: ...}}." if passed_on else None
-                where = type(args[0]).__name__ if makes else function.__name__
-                raise not_taken(where, name, takes, hint=hint)
+                if makes:
+                    known = constructor_parameters(type(args[0]))
+                    raise not_taken(type(args[0]).__name__, name, known, hint=hint)
+                raise not_taken(function.__name__, name, takes, hint=hint)
         return function(*args, **kwargs)
 
     return cast(Function, checked)
@@ -58,6 +60,7 @@ def check_arguments(klass: Class) -> Class:
     every = [*inspect.signature(init).parameters.values()][1:]
     parameters = {p.name: p for p in every if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
     closed = len(parameters) == len(every)
+    known = parameters if closed else [*parameters, "..."]
     annotations = {n: str(p.annotation) for n, p in parameters.items()}
     kinds = {n: each for n, each in annotations.items() if each in NUMBERS}
     places = {at for at, p in enumerate(every) if p.name in kinds and p.kind != p.KEYWORD_ONLY}
@@ -72,7 +75,7 @@ def check_arguments(klass: Class) -> Class:
         missing = required.difference(name for name, _ in given)
         for name, value in given:
             if name not in parameters and (closed or nearest(name, missing)):
-                raise not_taken(made, name, parameters)
+                raise not_taken(made, name, constructor_parameters(type(self)) if closed else known)
             if name in kwargs and name in _PARSED and isinstance(value, str):
                 with contextlib.suppress(ValueError):
                     kwargs[name] = value = float(value)
@@ -81,12 +84,24 @@ def check_arguments(klass: Class) -> Class:
                 raise ParameterError(f"{made}: {name}: got {typed(value)}, expected a number")
         if lacking := [name for name in parameters if name in missing]:
             raise ParameterError(
-                f"{made}: got no {' and no '.join(lacking)}. It takes: {', '.join(parameters)}"
+                f"{made}: got no {' and no '.join(lacking)}. It takes: {', '.join(known)}"
             )
         init(self, *args, **kwargs)
 
     setattr(klass, "__init__", checked)  # noqa: B010 - pyright refuses the assignment
     return klass
+
+
+def constructor_parameters(klass: type) -> list[str]:
+    """The parameters of a class's constructor, and of those that it passes others on to."""
+    takes: list[str] = []
+    for each in klass.__mro__:
+        if "__init__" in vars(each):
+            parameters = [*inspect.signature(vars(each)["__init__"]).parameters.values()][1:]
+            takes += [p.name for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+            if not any(p.kind == p.VAR_KEYWORD for p in parameters):
+                break
+    return [*dict.fromkeys(takes)]
 
 
 class ChecksArguments:

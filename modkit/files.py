@@ -55,12 +55,18 @@ def missing_file(path: str | os.PathLike[str]) -> MissingFileError:
     folder, own = os.path.split(name)
     try:
         with os.scandir(folder or ".") as beside:
-            close = nearest(own, (each.name for each in itertools.islice(beside, 1000)))
+            names = (each.name for each in itertools.islice(beside, 1000))
+            close = nearest(own, (name for name in names if nearest(_stem(own), [_stem(name)])))
         hint = close and f".{close}"
     except OSError as error:  # a folder that is there may refuse to be listed
         absent = isinstance(error, FileNotFoundError | NotADirectoryError)
         hint = f"; nor is there the folder {folder}" if absent else ""
     return MissingFileError(f"{name}: there is no such file{hint}")
+
+
+def _stem(name: str) -> str:
+    """A name up to its ending: ``digits`` of ``digits-symbol.json``."""
+    return re.split(r"[.-]", name, maxsplit=1)[0]
 
 
 def _may_be_name(name: str) -> bool:

@@ -242,6 +242,10 @@ VALUES = [
      ["FullyConnected", "'weight' is missing", "expected data, weight"]),
     (lambda: mx.optimizer.create("sgd", momentun=0.9), ValueError,
      ["SGD", "no parameter 'momentun'", "Did you mean 'momentum'", "It takes: "]),
+    (lambda: mx.optimizer.SGD(learning_rte=0.1), TypeError,
+     ["SGD", "Did you mean 'learning_rate'", "It takes: momentum, lazy_update, rescale_grad"]),
+    (lambda: mx.io.ImageRecordIter("x.rec", data_shape=(3, 8, 8), batchsize=4), TypeError,
+     ["ImageRecordIter: no parameter 'batchsize'", "'batch_size'", "label_name, ..."]),
     (lambda: mx.optimizer.SGD(momentum="0.9"), TypeError,
      ["SGD: momentum: got '0.9' of type str, expected a number"]),
     (lambda: mx.optimizer.NAG(None), TypeError, ["NAG: momentum: got None, expected a number"]),
@@ -469,6 +473,8 @@ def test_a_missing_file_names_the_nearest_of_those_beside_it(tmp_path, monkeypat
         (lambda: mx.io.CSVIter(str(tmp_path / "model.csv"), (1,), batch_size=1), "'model-"),
     ):
         assert f"Did you mean {nearest}" in said(read, FileNotFoundError)
+    message = said(lambda: mx.nd.load(str(tmp_path / "x-0001.params")), FileNotFoundError)
+    assert message.endswith("there is no such file")
     folder = tmp_path / "none"
     message = said(lambda: mx.nd.load(str(folder / "x.params")), FileNotFoundError)
     assert message.endswith(f"no such file; nor is there the folder {folder}")

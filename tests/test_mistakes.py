@@ -1278,9 +1278,9 @@ MISTAKES = [
         'mx.Predictor(net(), ({}, {}), {"data": (5, 4)})',
         "ParameterError",
         "Predictor",
-        "",
-        "",
-        "name the data in input_shapes, and give all",
+        "got neither a shape nor values for fc",
+        "expected shapes of data in input_shapes",
+        "{'data': (1, 3, 224, 224)}",
     ),
     ('mx.recordio.MXRecordIO("missing.rec", "r")', "MissingFileError", "missing.rec", "", "", ""),
     (

@@ -78,7 +78,7 @@ def describe_folder(path: str | os.PathLike[str]) -> FolderFacts:
     if not found:
         raise FileFormatError(
             f"{folder}: a folder without checkpoints; expected folders step-<number>, as "
-            "mx.callback.Checkpoint writes them"
+            f"mx.callback.Checkpoint writes them; for files: modkit inspect {folder}/*"
         )
     each = tuple(_describe(one) for one in found)
     return FolderFacts(os.fspath(path), "checkpoints", sum(c.size_bytes for c in each), each)

@@ -67,8 +67,8 @@ def signature_of(
     wanted = free if len(shapes) == len(free) else data
     if len(shapes) != len(wanted):
         raise ParameterError(
-            f"in_shapes has {len(shapes)} shapes, expected {len(data)}, for the "
-            f"inputs {data}. A variable that is no input is missing in params"
+            f"in_shapes: got {shapes}, expected a shape for each of {data}. "
+            "A parameter among these is missing in params"
         )
     by_name = {n: _whole(n, s) for n, s in zip(wanted, shapes, strict=True)}
     if isinstance(types, Mapping):

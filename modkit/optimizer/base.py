@@ -14,7 +14,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from modkit import fork, registry
-from modkit.constructors import NUMBERS, check_arguments, check_keywords, number_of
+from modkit.constructors import (
+    NUMBERS,
+    check_arguments,
+    check_keywords,
+    constructor_parameters,
+    number_of,
+)
 from modkit.errors import (
     ModkitError,
     NameNotFoundError,
@@ -583,15 +589,7 @@ def refuse_unknown(klass: type, kwargs: Mapping[str, Any]) -> None:
     Raises:
         ParameterError: no constructor accepts one of them; lists near names.
     """
-    takes: list[str] = []
-    for each in klass.__mro__:
-        if "__init__" not in each.__dict__:
-            continue
-        parameters = list(inspect.signature(each.__init__).parameters.values())[1:]
-        takes += [p.name for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
-        if not any(p.kind == p.VAR_KEYWORD for p in parameters):
-            break
-    takes = [*dict.fromkeys(takes)]
+    takes = constructor_parameters(klass)
     unknown = [n for n in kwargs if n not in takes]
     passes_on = getattr(klass, "passes_on", False)  # to another optimizer, which checks them
     if unknown and klass.__module__.startswith("modkit.") and not passes_on:

@@ -14,6 +14,7 @@ from modkit.errors import (
     NameNotFoundError,
     ParameterError,
     ShapeError,
+    listed,
     unknown,
 )
 from modkit.ops.dtypes import dtype_name
@@ -93,9 +94,8 @@ def make_plan(
     missing = [n for n in params if n not in arrays]
     if missing:
         raise ParameterError(
-            f"Predictor: no values for {', '.join(missing[:5])}"
-            f"{' and others' if len(missing) > 5 else ''}: name the data in input_shapes, "
-            "and give all parameters"
+            f"Predictor: got neither a shape nor values for {listed(missing)}; expected shapes of "
+            "data in input_shapes, as {'data': (1, 3, 224, 224)}, and values of parameters"
         )
     known = {n: tuple(arrays[n].shape) for n in params}
     _check_shapes(net, {n: each.shape for n, each in inputs.items()}, known)

@@ -120,7 +120,7 @@ def test_inspect_goes_on_after_a_bad_file(run, tmp_path):
     assert "bad.rec: at byte 0: no record begins here" in complaint[0]
     assert complaint[1].startswith("modkit inspect: absent.params: there is no such file")
     fails(run("inspect", "absent.params"), "there is no such file")
-    fails(run("inspect", tmp_path), "a folder without checkpoints")
+    fails(run("inspect", tmp_path), "for files: modkit inspect")
     fails(run("inspect", os.devnull), "it is a device or a pipe, expected a file")
     status, out, _ = run("inspect", "--json", "absent.params")
     assert (status, json.loads(out)) == (2, [])

@@ -444,9 +444,9 @@ def without(name):
 
 
 MADE_WRONGLY = [
-    ((mlp, without("fc1_bias"), DATA), mx.errors.ParameterError, "no values for fc1_bias"),
+    ((mlp, without("fc1_bias"), DATA), mx.errors.ParameterError, "nor values for fc1_bias"),
     ((mlp, mlp_params(), {"dat": (8, 10)}), mx.errors.NameNotFoundError, "mean 'data'"),
-    ((mlp, mlp_params(), {}), mx.errors.ParameterError, "no values for data"),
+    ((mlp, mlp_params(), {}), mx.errors.ParameterError, "nor values for data"),
     ((mlp, mlp_params(), (8, 10)), mx.errors.ParameterError, "input_shapes: got"),
     ((mlp, mlp_params(), {"data": (8, 11)}), mx.errors.ShapeError,
      r"'fc1_weight': got shape \(16, 10\), but for .* it should be \(16, 11\)"),
