@@ -19,7 +19,14 @@ from typing import Any, Self
 import jax
 
 from modkit import fork
-from modkit.errors import NotReadyError, NotSupportedError, ParameterError, expect, not_taken
+from modkit.errors import (
+    NameNotFoundError,
+    NotReadyError,
+    NotSupportedError,
+    ParameterError,
+    expect,
+    not_taken,
+)
 from modkit.files import FileAccessError, atomic_write, named_errors
 from modkit.lazy import dir_of
 
@@ -112,14 +119,14 @@ def set_state(state: str = "stop", profile_process: str = "worker") -> None:
         profile_process: ``"worker"``; there are no server processes.
 
     Raises:
-        ParameterError: an unknown state.
+        NameNotFoundError: an unknown state.
         NotSupportedError: another process.
         FileAccessError: the folder of the trace cannot be written. The profiler has stopped; JAX
             keeps that trace, and writes it before the next one starts.
     """
     global _running, _unwritten, _undumped, _traced, aggregated
     if state not in ("run", "stop"):
-        raise StateError(f"set_state: got {state!r}, expected 'run' or 'stop'")
+        raise NameNotFoundError(f"set_state: got {state!r}, expected 'run' or 'stop'")
     _need_worker("set_state", profile_process)
     with _lock:
         if (state == "run") is _running:
@@ -193,10 +200,6 @@ def _note(section: str, name: str, began_s: float) -> None:
         rows = _times_ms.setdefault(section, {})
         count, total, least, most = rows.get(name, (0, 0.0, took_ms, took_ms))
         rows[name] = count + 1, total + took_ms, min(least, took_ms), max(most, took_ms)
-
-
-class StateError(ParameterError, KeyError):
-    """A state that is neither ``"run"`` nor ``"stop"``."""
 
 
 def pause(profile_process: str = "worker") -> None:

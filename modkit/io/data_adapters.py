@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from modkit.constructors import check_at_least
-from modkit.errors import ParameterError, wrong
+from modkit.constructors import check_at_least, is_number
+from modkit.errors import ParameterError, typed, wrong
 from modkit.io.array import NDArrayIter
 from modkit.io.base import DataBatch, descriptions
 from modkit.io.batches import BatchesIter
@@ -170,11 +170,11 @@ def _evaluation_iterator(data: tuple[Columns, Columns], size: int, where: str) -
 def _split(data: tuple[Columns, Columns], share: float) -> tuple[tuple[Columns, Columns], Columns]:
     """Arrays for training, and the last ``share`` of their samples for validation."""
     count = len(next(iter(data[0].values())))
-    kept = count - round(count * share)
+    kept = count - round(count * share) if is_number(share) else 0
     if not 0 < kept < count:
         raise ParameterError(
-            f"fit: validation_split: got {share!r} of {count} samples, expected a share between 0 "
-            "and 1 that leaves some for both"
+            f"fit: validation_split: got {typed(share)} of {count} samples, expected a share "
+            "between 0 and 1 that leaves some for both"
         )
     x, y = ({n: v[:kept] for n, v in part.items()} for part in data)
     return (x, y), {n: v[kept:] for part in data for n, v in part.items()}

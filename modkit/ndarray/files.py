@@ -15,6 +15,7 @@ from modkit.errors import (
     NotSupportedError,
     ParameterError,
     nearest,
+    typed,
 )
 from modkit.files import FileWindow, Reader, atomic_write
 from modkit.ndarray.array_format import Record as Record
@@ -83,7 +84,8 @@ def _named(data: Any) -> tuple[list[str], list[NDArray]]:
     for value, kind in [*((n, str) for n in names), *((a, NDArray) for a in arrays)]:
         if not isinstance(value, kind):
             raise ParameterError(
-                f"save: got a {type(value).__name__} inside, expected {kind.__name__}"
+                f"save: got {typed(value) if kind is str else type(value).__name__} among the "
+                f"{'names' if kind is str else 'arrays'}, expected {kind.__name__}"
             )
     return names, arrays
 
