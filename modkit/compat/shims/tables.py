@@ -25,6 +25,7 @@ _WINDOWS = (
     "barthann bartlett blackman blackmanharris bohman boxcar chebwin cosine flattop gaussian "
     "general_gaussian hamming hann kaiser nuttall parzen triang tukey"
 )
+_PLOTS = {"grid": {"b": "visible"}, "hist": {"normed": "density"}}
 _ASSERTIONS = {
     "assert_": "assertTrue", "assertEquals": "assertEqual", "assertNotEquals": "assertNotEqual",
     "assertAlmostEquals": "assertAlmostEqual", "assertNotAlmostEquals": "assertNotAlmostEqual",
@@ -134,7 +135,8 @@ A name that the module still has stays as it is.
 KEYWORDS: dict[str, dict[str, dict[str, str]]] = {
     "json": {"load": {"encoding": ""}, "loads": {"encoding": ""}},
     "matplotlib": {"use": {"warn": ""}},
-    "matplotlib.axes": {"Axes.grid": {"b": "visible"}, "Axes.hist": {"normed": "density"}},
+    "matplotlib.axes": {f"Axes.{name}": keywords for name, keywords in _PLOTS.items()},
+    "matplotlib.pyplot": _PLOTS,
     "numpy": {
         **{f"histogram{kind}": {"normed": "density"} for kind in ("", "2d", "dd")},
         **{
