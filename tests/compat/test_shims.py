@@ -3,6 +3,7 @@
 # ruff: noqa: NPY001, NPY201
 
 import array
+import asyncio
 import collections
 import importlib
 import inspect
@@ -111,6 +112,8 @@ OLD = [
     (lambda: importlib.import_module("locale").format("%d", 3), "3"),
     (lambda: opened(__file__, "U") + opened(__file__, "rU"), '"""' * 2),
     (lambda: opened(__file__, "rUb"), b'"""'),
+    (lambda: asyncio.run(asyncio.coroutine(lambda: (yield from asyncio.sleep(0, 3)))()), 3),
+    (lambda: asyncio.run(asyncio.coroutine(lambda: 4)()), 4),
     (lambda: unittest.TestCase().assertEquals(1, 1), None),
     (lambda: unittest.TestCase().assertItemsEqual([1, 2], [2, 1]), None),
     (lambda: np.reshape([1, 2], newshape=(2, 1)).shape, (2, 1)),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import platform
+import types
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -100,6 +102,18 @@ def getargspec(func: Any) -> ArgSpec:
             "use inspect.getfullargspec"
         )
     return ArgSpec(*spec[:4])
+
+
+def coroutine(func: Any) -> Any:
+    """``async def``."""
+    made = types.coroutine(func)
+
+    @functools.wraps(func)
+    async def awaited(*args: Any, **kwargs: Any) -> Any:
+        result = made(*args, **kwargs)
+        return await result if inspect.isawaitable(result) else result
+
+    return awaited
 
 
 def dist(*_: Any, **__: Any) -> tuple[str, str, str]:

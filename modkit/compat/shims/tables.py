@@ -72,7 +72,7 @@ NAMES: dict[str, dict[str, str]] = {
         "array.tostring": "array.array.tobytes",
         "array.fromstring": "array.array.frombytes",
     },
-    "asyncio": {"coroutine": "types.coroutine"},
+    "asyncio": _own("coroutine"),
     "base64": {"encodestring": "base64.encodebytes", "decodestring": "base64.decodebytes"},
     "cgi": {"escape": "html.escape"},
     "collections": _in("collections.abc", *_COLLECTIONS.split()),
