@@ -98,6 +98,7 @@ def test_a_quantized_network_is_smaller_and_nearly_as_good(smoke, tmp_path):
     assert plain > 0.86  # 0.888
     assert quantized > plain - 0.02
     assert small < size / 3
+    assert smoke("quantize", "--calib-mode", "naive", "--prefix", str(tmp_path / "q")) == results
 
 
 @pytest.mark.slow
@@ -124,6 +125,17 @@ def test_two_losses_train_one_network(smoke):
 
 def test_convolutions_over_words_tell_sentences_apart(smoke):
     assert smoke("text_cnn") > 0.68  # 0.713, of the commonest class 0.388
+
+
+def test_sentences_do_not_depend_on_the_order_of_sets(recipe, monkeypatch):
+    text_cnn = recipe("text_cnn")
+    monkeypatch.setattr(text_cnn, "PARTS", ["signal"])
+    found = []
+    for words in ("'one', 'two'", "'two', 'one'"):
+        text = f"Some words of a sentence with ``{{{words}}}``"
+        monkeypatch.setattr("scipy.signal.lombscargle.__doc__", text)
+        found.append(text_cnn.sentences())
+    assert found[0] == found[1]
 
 
 @pytest.mark.slow
