@@ -2,6 +2,7 @@
 
     MODKIT_REFERENCE=/path/to/python tools/compare_programs.py module --count 200 --seed 3
     MODKIT_REFERENCE=/path/to/python tools/compare_programs.py module --seed 3 --only 17
+    MODKIT_REFERENCE=/path/to/python tools/compare_programs.py module --seed 3 --broken
 
 A kind of program is a file `programs_KIND.py` beside this one. Its ``draw(random)`` returns the
 lines of one program, each of which is a statement that uses ``mx``, ``np`` and the names that
@@ -15,6 +16,10 @@ first difference, or to a block that both sides refuse, as one side may get furt
 which the reference is half changed. Lines that a difference does not need are left out before it is
 printed. The exit status is 1 if a program differs.
 
+With ``--broken`` each program has one mistake more: a line that is left out, or stands elsewhere, a
+number, a text or an argument that is another or is not there. What follows the error shows that
+nothing is lost.
+
 Each side has a folder of its own. At the line `EXCHANGE` each takes the other's, so that lines
 after it read files that the other library wrote.
 """
@@ -22,6 +27,7 @@ after it read files that the other library wrote.
 import argparse
 import ast
 import importlib
+import logging
 import os
 import pickle
 import random
@@ -51,6 +57,7 @@ def main():
     parser.add_argument("--count", type=int, default=200, help="number of programs")
     parser.add_argument("--seed", type=int, default=0, help="what the programs are drawn from")
     parser.add_argument("--only", type=int, help="the program of this number alone, in full")
+    parser.add_argument("--broken", action="store_true", help="one mistake in each program")
     parser.add_argument("--excused", action="store_true", help="print what is excused, too")
     given = parser.parse_args()
     reference = os.environ.get("MODKIT_REFERENCE")
@@ -61,7 +68,10 @@ def main():
     numbers = range(given.count) if given.only is None else [given.only]
     found, excused, lines_run, refused, left = 0, 0, 0, 0, 0
     for number in numbers:
-        lines = kind.draw(random.Random(f"{given.seed} {number}"))
+        drawn = random.Random(f"{given.seed} {number}")
+        lines, excuses = kind.draw(drawn), kind.EXCUSED
+        if given.broken:
+            lines, excuses = broken(drawn, lines), [*excuses, *OF_MISTAKES]
         mine, theirs = run(sides, lines)
         if given.only is not None:
             for line, value in zip(lines, theirs):  # noqa: B905 - Python 3.8
@@ -72,13 +82,13 @@ def main():
         left += len(lines) - at - (what is not None)
         if what is None:
             continue
-        reason = _excuse(kind.EXCUSED, lines[at], what)
+        reason = _excuse(excuses, lines[at], what)
         excused += reason is not None
         if given.excused and reason is not None:
             print(f"── program {number}, excused: {reason}: {lines[at]}\n{what}", flush=True)
         if reason is None:
             found += 1
-            short = shrink(sides, lines[: at + 1], kind)
+            short = shrink(sides, lines[: at + 1], kind, excuses)
             print(f"── program {number}: {what}")
             print("\n".join(short), flush=True)
     print(
@@ -104,14 +114,14 @@ def run(sides, lines):
     return results
 
 
-def shrink(sides, lines, kind):
+def shrink(sides, lines, kind, excuses):
     """The program without the lines that the difference of its last line does not need."""
     at = len(lines) - 2
     while at >= 0:
         fewer = lines[:at] + lines[at + 1 :]
         place, what = first_difference(fewer, *run(sides, fewer), kind)
         last = what is not None and place == len(fewer) - 1
-        if last and _excuse(kind.EXCUSED, fewer[-1], what) is None:
+        if last and _excuse(excuses, fewer[-1], what) is None:
             lines = fewer
         at -= 1
     return lines
@@ -122,6 +132,107 @@ def _excuse(excused, line, what):
         if re.search(of_line, line) and re.search(of_difference, what):
             return reason
     return None
+
+
+# ── Mistakes ────────────────────────────────────────────────────────────────────────────────
+
+WRONG = (0, -1, 1, 2, 7, 2.5, "nothing", "", None, True, (), (2, 3), [], {})
+
+
+OF_MISTAKES = (
+    (
+        r"",
+        r"^got (?!(Attribute|Index|Key|Name|Type|UnboundLocal|Value)Error)\w+Error: .*"
+        r"expected (Attribute|Index|Key|Type|UnboundLocal|ZeroDivision)Error",
+        "an accident of MXNet's code, where ours says what to do",
+    ),
+)
+
+
+def broken(drawn, lines):
+    """The program with one mistake in a line that defines nothing."""
+    lines = list(lines)
+    places = [at for at, line in enumerate(lines) if not line.startswith(("def ", "class ", "@"))]
+    at = drawn.choice(places)
+    line = lines[at]
+    kind = drawn.randrange(12)
+    if line == EXCHANGE or kind == 0:
+        del lines[at]
+    elif kind == 1:
+        lines.insert(drawn.choice(places), lines.pop(at))
+    elif kind == 2:
+        lines.insert(at, line)
+    else:
+        lines[at] = _other_value(drawn, line, lines[:at])
+    return lines
+
+
+def _other_value(drawn, line, before):
+    """The line with another value somewhere, or an argument less or more."""
+    nodes, holders = _nodes(line), []
+    for node in nodes:
+        for _, field in ast.iter_fields(node):
+            if isinstance(field, list):
+                holders += [(field, i) for i, each in enumerate(field) if _is_value(each)]
+    if not holders:
+        return line
+    field, i = drawn.choice(holders)
+    old = field[i]
+    kept = old if isinstance(old, ast.keyword) else None
+    names = [n.id for text in before for n in _nodes(text) if _is_array(n)]
+    kind = drawn.randrange(5)
+    if kind == 0:
+        del field[i]
+    elif kind == 1 and kept is None:
+        field.insert(i, old)
+    elif kind == 2 and kept is not None:
+        kept.arg = f"{kept.arg}_"
+    else:
+        new = ast.Name(drawn.choice(names)) if kind == 3 and names else _near(drawn, old)
+        if kept is None:
+            field[i] = new
+        else:
+            kept.value = new
+    try:
+        text = ast.unparse(nodes[0])
+        ast.parse(text)
+    except (SyntaxError, ValueError):
+        return line
+    return text
+
+
+def _nodes(line):
+    """The nodes of a line, the module first; none of a line that is no Python."""
+    try:
+        return list(ast.walk(ast.parse(line)))
+    except SyntaxError:
+        return []
+
+
+def _is_value(node):
+    """Whether a node is an argument or an element that a mistake replaces."""
+    return isinstance(node, (ast.expr, ast.keyword)) and not isinstance(
+        getattr(node, "ctx", None), ast.Store
+    )
+
+
+def _is_array(node):
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+
+
+def _near(drawn, old):
+    """A value that is nearly the old one, or none like it."""
+    old = old.value if isinstance(old, ast.keyword) else old
+    if isinstance(old, ast.Constant) and drawn.randrange(2):
+        value = old.value
+        if isinstance(value, (int, float)) and value is not True and value is not False:
+            return ast.Constant(drawn.choice([value + 1, value - 1, -value, str(value)]))
+        if isinstance(value, str):
+            return ast.Constant(drawn.choice([value + "_", value[:-1], value.upper()]))
+    if isinstance(old, (ast.Tuple, ast.List)) and drawn.randrange(2):
+        elements = drawn.choice([old.elts[1:], old.elts[::-1], old.elts + old.elts[:1]])
+        return type(old)(elements, ast.Load())
+    return ast.parse(repr(drawn.choice(WRONG)), mode="eval").body
 
 
 # ── One side ────────────────────────────────────────────────────────────────────────────────
@@ -186,6 +297,8 @@ def side(package):
         mx.autograd.set_recording(False)
         mx.autograd.set_training(False)
         mx.util.set_np_shape(False)
+        logging.root.handlers[:] = []
+        logging.root.setLevel(logging.WARNING)
         mx.random.seed(1)
         np.random.seed(1)  # noqa: NPY002 - what programs of that time use
         random.seed(1)

@@ -211,6 +211,8 @@ class BucketingModule(BaseModule):
     # ── Parameters and optimizer ────────────────────────────────────────────────────────────
 
     def get_params(self) -> Any:
+        if not self.binded and self._given is not None:
+            return self._given
         found = self._default.get_params()
         self._params_dirty = False
         return found

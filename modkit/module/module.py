@@ -526,11 +526,18 @@ class Module(BaseModule):
         return self._module_optimizer.workers
 
     def borrow_optimizer(self, shared_module: Module) -> None:
-        """Use another module's optimizer, kvstore, gradient compression and optimizer states."""
+        """Use another module's optimizer, kvstore, gradient compression and optimizer states.
+
+        Modules of different parameters too, whose states are by index then.
+
+        Differs: where a KVStore updates, MXNet pulls the parameters of the module that made the
+        optimizer into one that does not share them. Here each module's stay its own.
+        """
         if not shared_module.optimizer_initialized:
             raise NotReadyError("borrow_optimizer: shared_module needs init_optimizer() first")
         self._module_optimizer = shared_module._module_optimizer.on(len(self._context))
-        self._follow_store()
+        if self.binded:  # else bind() does
+            self._follow_store()
         self.optimizer_initialized = True
 
     # ── One batch ───────────────────────────────────────────────────────────────────────────

@@ -248,11 +248,12 @@ class RuleOptimizer(Optimizer):
             return
         groups: dict[Any, list[int]] = {}
         for at, (w, g) in enumerate(zip(weight, grad, strict=True)):
-            if w.shape != g.shape:
-                raise ShapeError(
-                    f"{type(self).__name__}: parameter {self.idx2name.get(index[at], index[at])!r} "
-                    f"of shape {w.shape} got a gradient of shape {g.shape}"
-                )
+            if not isinstance(g, NDArray) or w.shape != g.shape:
+                name = self.idx2name.get(index[at], index[at])
+                where = f"{type(self).__name__}: parameter {name!r} of shape {w.shape} got "
+                if isinstance(g, NDArray):
+                    raise ShapeError(f"{where}a gradient of shape {g.shape}")
+                raise ParameterError(f"{where}{g!r:.60} for its gradient, expected an NDArray")
             own = tree.of_rows(w) if w.stype == ROWS else tree
             by_rows = g.stype == ROWS and own.rule.lazy
             if by_rows:

@@ -10,7 +10,7 @@ import numpy as np
 
 from modkit.base import py_str
 from modkit.context import Context
-from modkit.errors import FileFormatError
+from modkit.errors import FileFormatError, ParameterError
 from modkit.ndarray import NDArray, RowSparseNDArray
 from modkit.ndarray.storage import replacing
 from modkit.ops.stype import DENSE, ROWS
@@ -48,6 +48,11 @@ class Updater:
         many = isinstance(index, list | tuple)
         indices: Any = [py_str(i) for i in (index if many else [index])]
         grads, weights = (grad, weight) if many else ([grad], [weight])
+        if not len(indices) == len(grads) == len(weights):
+            raise ParameterError(
+                f"update: got {len(indices)} indices, {len(grads)} gradients and {len(weights)} "
+                "weights, expected as many of each"
+            )
         states = [self.ensure_state(i, w) for i, w in zip(indices, weights, strict=True)]
         optimizer = self.optimizer
         update = optimizer.update_multi_precision

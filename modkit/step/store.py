@@ -287,6 +287,10 @@ class Store:
             pairs = zip(names, states, strict=True)
             fresh = {n: state for n, state in pairs if self._states.get(n, self) is not state}
             self._release(fresh)
+            for array in jax.tree.leaves(list(fresh.values())):
+                slot = getattr(array._cell, "storage", array._cell)
+                if isinstance(slot, StateSlot):  # of modules with other parameters
+                    slot.store._release([slot.name])
             values, leaves = {}, []
             for name, state in fresh.items():
                 arrays, layout = jax.tree.flatten(state)
@@ -303,14 +307,16 @@ class Store:
 
     def _release(self, names: Collection[str]) -> None:
         """Move the states that parameters had before to a store of their own."""
-        before = [name for name in names if self._states.pop(name, None) is not None]
-        old = Store(self.home)
-        old.state = old.state._replace(optimizer=_part(self.state.optimizer, before))
-        for slot in (slot for name in before for slot in self._slots.pop(name)):
-            if slot in self.aliased:
-                old.aliased.add(slot)
-            slot.store = old
-        self.aliased -= old.aliased
+        with self.lock:
+            self.settle("optimizer")
+            before = [name for name in names if self._states.pop(name, None) is not None]
+            old = Store(self.home)
+            old.state = old.state._replace(optimizer=_part(self.state.optimizer, before))
+            for slot in (slot for name in before for slot in self._slots.pop(name)):
+                if slot in self.aliased:
+                    old.aliased.add(slot)
+                slot.store = old
+            self.aliased -= old.aliased
 
 
 class Draft:

@@ -33,6 +33,33 @@ def test_a_module_that_borrows_an_optimizer_compresses_as_its_owner_does(own):
         other.state_dict()
 
 
+@pytest.mark.slow  # programs of two modules are compiled
+@pytest.mark.parametrize("bound", [True, False], ids=["bound", "bound later"])
+def test_modules_of_different_parameters_share_the_states_of_a_borrowed_optimizer(bound):
+    (batch,) = batches(1)
+    owner, other = ready(mlp(), batch, momentum=0.9), mx.mod.Module(mlp())
+    start = owner.get_params()
+    if not bound:
+        other.borrow_optimizer(owner)
+    other.bind(owner.data_shapes, owner.label_shapes)
+    other.init_params(None, *start)
+    other.borrow_optimizer(owner)
+    alone = mx.optimizer.get_updater(mx.optimizer.SGD(0.9, learning_rate=0.1, rescale_grad=1 / 8))
+    weights = {m: {n: v.copy() for n, v in m.get_params()[0].items()} for m in (owner, other)}
+    probe = ready(mlp(), batch)  # whose gradients are read; that of a module takes another path
+    for module in (owner, owner, other, owner, other):
+        probe.set_params(*module.get_params())
+        for each in (probe, module):
+            each.forward_backward(batch)
+        module.update()
+        grads = [g[0] for g in probe._exec_group.grad_arrays]
+        for at, (name, weight) in enumerate(weights[module].items()):
+            alone(at, grads[at], weight)
+            np.testing.assert_allclose(values(module)[name], weight.asnumpy(), 1e-4, 1e-6)
+    states = owner._updater.states
+    np.testing.assert_allclose(states[0].asnumpy(), alone.states[0].asnumpy(), 1e-4, 1e-6)
+
+
 def test_its_fields_can_be_set_as_in_mxnet():
     class Early(mx.mod.Module):
         def __init__(self, symbol):

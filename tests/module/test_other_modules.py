@@ -95,6 +95,7 @@ def test_buckets_are_saved_and_loaded(tmp_path, caplog):
     (keys,) = mx.nd.load(f"{prefix}.buckets")  # MXNet's own load() looks for them
     assert (keys.asnumpy().tolist(), keys.dtype) == ([4, 2], np.int32)
     loaded = mx.mod.BucketingModule.load(prefix, 3, sym_gen=sym_gen, default_bucket_key=4)
+    assert sorted(loaded.get_params()[0]) == sorted(module.get_params()[0])
     first = bucket_batch(4, 0)
     loaded.bind(first.provide_data, first.provide_label)
     assert_same(values(loaded), values(module), rtol=0, atol=0)

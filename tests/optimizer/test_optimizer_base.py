@@ -423,6 +423,10 @@ def test_a_gradient_of_another_shape_is_refused():
     updater = opt.get_updater(opt.create("sgd", param_idx2name={0: "fc_weight"}))
     with pytest.raises(ShapeError, match="'fc_weight' of shape \\(2,\\) got a gradient"):
         updater(0, nd.ones((3,)), nd.ones((2,)))
+    with pytest.raises(ParameterError, match=r"'fc_weight' .* got 2\.5 for its gradient, expected"):
+        updater(0, 2.5, nd.ones((2,)))
+    with pytest.raises(ParameterError, match="got 2 indices, 1 gradients and 2 weights"):
+        updater([0, 1], [nd.ones((2,))], [nd.ones((2,))] * 2)
 
 
 def test_group_adagrad_takes_matrices_without_decay():
