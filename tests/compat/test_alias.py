@@ -349,9 +349,12 @@ def test_modules_with_private_names_are_no_packages(mxnet, name):
 def test_private_names_of_iterators_and_images(mxnet):
     from mxnet import image
     from mxnet.image.detection import DetAugmenter
+    from mxnet.image.image import _get_interp_method
     from mxnet.io.io import _init_data
 
     assert issubclass(DetAugmenter, object) and mxnet.img.imresize is image.imresize
+    assert [_get_interp_method(9, (8, 8, *size)) for size in ((9, 9), (7, 7), (9, 7))] == [2, 3, 1]
+    assert (_get_interp_method(9), _get_interp_method(4)) == (2, 4)
     made = _init_data({"b": np.ones(2), "a": mxnet.nd.ones(3)}, False, "data")
     assert [(name, array.shape) for name, array in made] == [("a", (3,)), ("b", (2,))]
     assert _init_data([], True, "data") == []
