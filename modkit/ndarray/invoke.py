@@ -409,14 +409,12 @@ class CallPlan:
         drawn = on_host and self.op.drawn_on_host
         call = self._call if drawn else self.call(numbers)
         try:
-            if checks and not self._types:  # first: the trace of a draw checks its numbers, too
-                self._check_values((), numbers)
             if on_host and not drawn:
                 if self._calls is None:
                     self._calls = _calls_of(call, self._types)
                 host = self._calls.next()
             values = read(drawn or host is not None)
-            if checks and self._types:
+            if checks:
                 self._check_values(values, numbers)
             if drawn:
                 return self._drawn(values, numbers)

@@ -73,7 +73,8 @@ class Op(Schema):
         drawn_on_host: eager calls on a CPU run the function itself, on NumPy arrays and with a
             NumPy generator as the key. Its derivative is 0.
         check_values: ``check_values(arrays, attrs)`` raises an error for values that eager
-            calls refuse. It waits for the arrays that it reads; compiled graphs do not call it.
+            calls refuse. It waits for the arrays that it reads; compiled graphs call it for the
+            parameters of draws alone (``drawn_on_host``), at their first run.
     """
 
     fn: Callable[..., Any]

@@ -230,14 +230,17 @@ def _call(
     call: NodeCall, attrs: Mapping[str, Any], arrays: list[jax.Array], **options: Any
 ) -> tuple[tuple[jax.Array, ...], dict[str, jax.Array]]:
     """Run one operator under its node's name; ``options`` are those of `Op.call`."""
+    op = call.operator
     with jax.named_scope(call.name):
         try:
-            return call.operator.call(arrays, attrs, **options)
+            if op.drawn_on_host and op.check_values:
+                op.check_values(arrays, attrs)
+            return op.call(arrays, attrs, **options)
         except (TypeError, ValueError, IndexError, MXNetError) as error:
             got = ", ".join(f"{a.dtype}{list(a.shape)}" for a in arrays)
             kind = type(error) if isinstance(error, MXNetError) else MXNetError
             raise kind(
-                f"operator {call.operator.name} of node {call.name!r} with inputs {got}: {error}"
+                f"operator {op.name} of node {call.name!r} with inputs {got}: {error}"
             ) from error
 
 
