@@ -196,9 +196,6 @@ _OWN: dict[str, Mapping[str, Any]] = {
         "register": base.register_error, "register_error": base.register_error,
     },
     "modkit.executor": _MANAGER,
-    "modkit.image": {
-        "_get_interp_method": lambda code, sizes=(): chosen_interp(code, sizes[:2], sizes[2:]),
-    },
     "modkit.io": _ITERATORS,
     "modkit.rnn": _CELLS | {"save_checkpoint": save_checkpoint, "DataBatch": DataBatch,
                             "DataDesc": DataDesc, "DataIter": DataIter},
