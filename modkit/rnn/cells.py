@@ -77,6 +77,15 @@ def _split(gates: Symbol, count: int, name: str, axis: int | None) -> Symbol:
     return compose("SliceChannel", gates, num_outputs=count, name=name, **along)
 
 
+def projected(
+    cell: Any, op: str, inputs: Symbol, state: Symbol, name: str, i2h: Any, h2h: Any
+) -> tuple[Symbol, Symbol]:
+    """Input and state of a cell, each by an operator with the cell's weights and parameters."""
+    from_input = compose(op, data=inputs, weight=cell._iW, bias=cell._iB, name=f"{name}i2h", **i2h)
+    from_state = compose(op, data=state, weight=cell._hW, bias=cell._hB, name=f"{name}h2h", **h2h)
+    return from_input, from_state
+
+
 class _DenseCell(BaseRNNCell):
     """Base of cells whose gates are fully connected to the input and to the state."""
 
@@ -94,16 +103,8 @@ class _DenseCell(BaseRNNCell):
         return [{"shape": (0, self._num_hidden), "__layout__": "NC"}]
 
     def _gates(self, inputs: Symbol, states: Sequence[Symbol], name: str) -> tuple[Symbol, Symbol]:
-        rows = self._num_hidden * self._num_gates
-        from_input = compose(
-            "FullyConnected", data=inputs, weight=self._iW, bias=self._iB,
-            num_hidden=rows, name=f"{name}i2h",
-        )  # fmt: skip
-        from_state = compose(
-            "FullyConnected", data=states[0], weight=self._hW, bias=self._hB,
-            num_hidden=rows, name=f"{name}h2h",
-        )  # fmt: skip
-        return from_input, from_state
+        rows = {"num_hidden": self._num_hidden * self._num_gates}
+        return projected(self, "FullyConnected", inputs, states[0], name, rows, rows)
 
 
 class RNNCell(RNNStep, _DenseCell):

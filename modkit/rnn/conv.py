@@ -9,7 +9,7 @@ from typing import Any
 from modkit import symbol
 from modkit.errors import ParameterError
 from modkit.rnn.base import Activation, BaseRNNCell, RNNParams, compose
-from modkit.rnn.cells import GRUStep, LSTMStep, RNNStep
+from modkit.rnn.cells import GRUStep, LSTMStep, RNNStep, projected
 from modkit.symbol import Symbol
 
 _leaky = functools.partial(compose, "LeakyReLU", act_type="leaky", slope=0.2)
@@ -93,16 +93,9 @@ class BaseConvRNNCell(BaseRNNCell):
         self, inputs: Symbol, states: Sequence[Symbol], name: str
     ) -> tuple[Symbol, Symbol]:
         """The pre-activations of all gates from the input, and from the state."""
-        filters = self._num_hidden * self._num_gates
-        from_input = compose(
-            "Convolution", data=inputs, weight=self._iW, bias=self._iB, num_filter=filters,
-            name=f"{name}i2h", **self._i2h,
-        )  # fmt: skip
-        from_state = compose(
-            "Convolution", data=states[0], weight=self._hW, bias=self._hB, num_filter=filters,
-            name=f"{name}h2h", **self._h2h,
-        )  # fmt: skip
-        return from_input, from_state
+        filters = {"num_filter": self._num_hidden * self._num_gates}
+        i2h, h2h = self._i2h | filters, self._h2h | filters
+        return projected(self, "Convolution", inputs, states[0], name, i2h, h2h)
 
     def _gates(self, inputs: Symbol, states: Sequence[Symbol], name: str) -> tuple[Symbol, Symbol]:
         return self._conv_forward(inputs, states, name)  # programs override MXNet's name
