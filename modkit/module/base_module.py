@@ -180,7 +180,7 @@ class BaseModule:
             self.forward(batch, is_train=False)
             self._update_metric_of(metric, batch)
             known["eval_batch"] = batch
-            _call(batch_end_callback, _param(epoch, nbatch, metric, known))
+            _call(batch_end_callback, epoch, nbatch, metric, known)
             known["actual_num_batch"] += 1
         if not known["actual_num_batch"] and num_batch != 0:
             warn_caller(
@@ -188,7 +188,7 @@ class BaseModule:
                 "was read to its end needs reset=True"
             )
         metric = self._whole(metric) if whole else metric
-        _call(score_end_callback, _param(epoch, known["actual_num_batch"], metric, known))
+        _call(score_end_callback, epoch, known["actual_num_batch"], metric, known)
         return metric.get_name_value()
 
     def iter_predict(
@@ -479,7 +479,7 @@ class BaseModule:
                     "data_batch": batch, "nbatch": run.batch, "end_of_batch": following is None,
                     "next_data_batch": batch if following is None else following,
                 }  # fmt: skip
-                # Not `_call` and `_param`: three calls less in every batch.
+                # Not `_call`, whose calls would come in every batch.
                 param = BatchEndParam(run.epoch, run.batch, metric, dict(known))
                 for callback in batch_ends:
                     callback(param)
@@ -943,15 +943,13 @@ class BaseModule:
         raise self._unwritten("install_monitor")
 
 
-def _param(epoch: int, nbatch: int, metric: Any, known: Mapping[str, Any]) -> BatchEndParam:
-    """The argument of a batch's callbacks; ``known`` are the variables in ``locals``."""
+def _call(
+    callbacks: Functions, epoch: int, nbatch: int, metric: Any, known: Mapping[str, Any]
+) -> None:
+    """Call functions at a batch; they find the variables ``known``, and these, in ``locals``."""
     named = {**known, "epoch": epoch, "nbatch": nbatch, "eval_metric": metric}
-    return BatchEndParam(epoch=epoch, nbatch=nbatch, eval_metric=metric, locals=named)
-
-
-def _call(callbacks: Functions, param: BatchEndParam) -> None:
     for callback in as_list(callbacks):
-        callback(param)
+        callback(BatchEndParam(epoch, nbatch, metric, named))
 
 
 def _first(batches: Iterable[Any], count: int | None) -> Iterator[Any]:
