@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from modkit.checkpoint import Prefix, load_params, params_path
 from modkit.constructors import check_keywords
 from modkit.context import cpu
-from modkit.errors import NotReadyError, ParameterError, wrong
+from modkit.errors import NotReadyError, ParameterError, nearest, wrong
 from modkit.metric import EvalMetric
 from modkit.module.base_module import BaseModule
 from modkit.module.module import _PARAMS, Module
@@ -41,6 +41,18 @@ def _shown(of: Any) -> property:
 
 
 _of_default = functools.partial(_of_present, module="_default")
+
+
+def _check_known(key: Any, module: Module, default: Module) -> None:
+    """Raise unless the default bucket has all parameters and states of another."""
+    known = [*default._param_names, *default._aux_names]
+    for name in (*module._param_names, *module._aux_names):
+        if name not in known:
+            raise ParameterError(
+                f"switch_bucket: bucket {key!r} has {name!r}, which the default one has not, so "
+                f"that it would be in no file.{nearest(name, known)} The default bucket has: "
+                f"{', '.join(known)}"
+            )
 
 
 class BucketingModule(BaseModule):
@@ -178,6 +190,8 @@ class BucketingModule(BaseModule):
     def _made(self, key: Any, data: Any, labels: Any, shared: Any, req: GradReq) -> Module:
         """A bucket's module, bound as this one."""
         module, options = self._make(key), (self.for_training, self.inputs_need_grad)
+        if shared is not None:
+            _check_known(key, module, shared)
         module.bind(data, labels, *options, shared_module=shared, grad_req=req)
         for monitor in self._monitors:
             module.install_monitor(monitor)
@@ -186,7 +200,11 @@ class BucketingModule(BaseModule):
     def switch_bucket(
         self, bucket_key: Any, data_shapes: Any, label_shapes: InputShapes | None = None
     ) -> None:
-        """Make a bucket the present one, binding it if it is new."""
+        """Make a bucket the present one, binding it if it is new.
+
+        Raises:
+            ParameterError: it has a parameter or state that the default bucket has not.
+        """
         self._need("switch_bucket()")
         if bucket_key not in self._buckets:
             self._buckets[bucket_key] = self._made(

@@ -218,6 +218,25 @@ def test_a_bucket_is_generated_once_and_the_default_one_twice():
     )
 
 
+def test_a_bucket_has_no_parameters_of_its_own():
+    """MXNet refuses it too, without a name; its zeros would be trained, and lost."""
+
+    def sym_gen(key):
+        fc = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name=f"fc{key}")
+        return mx.sym.SoftmaxOutput(fc, name="softmax"), ["data"], ["softmax_label"]
+
+    module = mx.mod.BucketingModule(sym_gen, 4)
+    shapes = [("data", (2, 3))], [("softmax_label", (2,))]
+    module.bind(*shapes)
+    module.init_params()
+    with pytest.raises(ValueError, match=r"bucket 5 has 'fc5_weight'.* mean 'fc4_weight'"):
+        module.switch_bucket(5, *shapes)
+    assert module._curr_bucket_key == 4 and sorted(module.get_params()[0]) == [
+        "fc4_bias",
+        "fc4_weight",
+    ]
+
+
 def test_buckets_are_bound_again():
     module = bucketing("adam")
     for seed in range(2):
