@@ -24,6 +24,7 @@ from modkit.io import DataBatch, DataDesc, DataIter
 from modkit.io.array import init_data
 from modkit.io.resample import chosen_interp
 from modkit.kvstore.create import create_kvstore
+from modkit.metric.binary import BinaryMetrics
 from modkit.module.split_batch import groups_of
 from modkit.ndarray import NDArray
 from modkit.ops.dtypes import DTYPE_CODES
@@ -224,7 +225,7 @@ _OWN: dict[str, Mapping[str, Any]] = {
     "modkit.callback": {"save_checkpoint": save_checkpoint},
     "modkit.initializer": {"registry": registry},
     "modkit.io.recordio": {"_IR_FORMAT": "IfQQ", "_IR_SIZE": 24},
-    "modkit.metric": {"registry": registry},
+    "modkit.metric": {"registry": registry, "_BinaryClassificationMetrics": BinaryMetrics},
     "modkit.ndarray": SPARSE,
     "modkit.symbol._internal": {"SymbolBase": Symbol, "AttrScope": AttrScope},
     "modkit.optimizer": _names(modkit.nd) | {

@@ -11,6 +11,7 @@ import numpy as np
 
 from modkit.errors import expect
 from modkit.metric.base import Names, alias, register
+from modkit.metric.binary import PresentMetrics, fscore, matthews
 from modkit.metric.pooled import Average, PooledMetric
 from modkit.metric.statistics import BinaryCounts, ClassPairs, Hits, TopKHits, whole
 from modkit.metric.traced import LabelError, TracedMetric, as_host_array, in_host_memory
@@ -120,6 +121,9 @@ class F1(_Binary):
         average: ``"macro"``, the mean of the scores of the updates, or ``"micro"``, the score
             of all samples together.
 
+    Attributes:
+        metrics: the counts with ``average="micro"``, such as ``f1.metrics.precision``; 0 else.
+
     >>> metric = mx.metric.F1()
     >>> metric.update([mx.nd.array([1, 0, 1])], [mx.nd.array([[0.3, 0.7], [0.4, 0.6], [0.1, 0.9]])])
     >>> metric.get()
@@ -135,13 +139,11 @@ class F1(_Binary):
     ):
         super().__init__(name, output_names, label_names, BinaryCounts(), average=average)
 
+    metrics = PresentMetrics()
+
     def score(self, pool: Any) -> float:
         """F1 of (tp, fp, fn, tn); 0 where it is undefined."""
-        tp, fp, fn, _ = pool
-        precision = tp / (tp + fp) if tp + fp else 0.0
-        recall = tp / (tp + fn) if tp + fn else 0.0
-        both = precision + recall
-        return float(2 * precision * recall / both) if both else 0.0
+        return fscore(*pool)
 
 
 @register
@@ -164,11 +166,11 @@ class MCC(_Binary):
     ):
         super().__init__(name, output_names, label_names, BinaryCounts(), average=average)
 
+    _metrics = PresentMetrics()
+
     def score(self, pool: Any) -> float:
         """The coefficient of (tp, fp, fn, tn); 0 where it is undefined."""
-        tp, fp, fn, tn = map(float, pool)
-        edges = (tp + fp, tp + fn, tn + fp, tn + fn)
-        return (tp * tn - fp * fn) / math.sqrt(math.prod(e or 1.0 for e in edges))
+        return matthews(*map(float, pool))
 
 
 @register

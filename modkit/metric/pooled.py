@@ -66,6 +66,11 @@ class PooledMetric(TracedMetric):
             with totals_lock:
                 self._pool(*rebuilt(_read(state)["_pools"], self._pools), count=0)
 
+    def _present_pools(self) -> list[Any]:
+        """The pools since the last reset, and since the first, of all updates."""
+        self._present_sums()
+        return self._pools
+
     def _add_pool(self, pool: Any, count: int) -> None:
         """Add the samples of an update, which are ``count`` instances in the pools."""
         if self.average == "macro":

@@ -166,6 +166,13 @@ IMPORTS = [
         "== [(3, 1)] * 2",
     ),
     (
+        "from mxnet.metric import _BinaryClassificationMetrics as counts; b = counts()\n"
+        "for _ in 'ab': b.local_reset_stats(); b.update_binary_stats("
+        "modkit.nd.array([1, 0]), modkit.nd.array([[.1, .9], [.2, .8]]))",
+        "(b.precision, b.recall, b.total_examples, b.global_total_examples) == (0.5, 1, 2, 4) "
+        "and b.reset_stats() is None and b.global_total_examples == 0",
+    ),
+    (
         "from mxnet.autograd import _RecordingStateScope as scope, is_recording, is_training\n"
         "with scope(None, True): seen = is_recording(), is_training()\n"
         "from mxnet.util import _NumpyShapeScope; from mxnet.engine import _BulkScope\n"

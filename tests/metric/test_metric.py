@@ -333,3 +333,27 @@ def test_a_shallow_copy_has_totals_of_its_own(name):
 def leave_pending(metric):
     """Leave an update pending."""
     metric.absorb(metric.fused()([np.array([0, 1], "float32")], [np.eye(2, dtype="float32")]))
+
+
+def test_counts_of_class_1_are_there_as_in_mxnet():
+    labels = [nd.array([1, 1, 0, 1])]
+    outputs = [nd.array([[0.3, 0.7], [0.6, 0.4], [0.2, 0.8], [0.1, 0.9]])]
+    metric = modkit.metric.F1(average="micro")
+    for _ in range(2):
+        metric.update(labels, outputs)
+        metric.reset_local()
+    metric.update(labels, outputs)
+    found = metric.metrics
+    assert (found.true_positives, found.global_true_positives) == (2, 6)
+    assert (found.false_positives, found.false_negatives, found.true_negatives) == (1, 1, 0)
+    assert (found.total_examples, found.global_total_examples) == (4, 12)
+    assert found.precision == found.recall == found.fscore == found.global_fscore == 2 / 3
+    assert found.matthewscc() == modkit.metric.create("mcc").score((2, 1, 1, 0))
+    assert type(found.precision) is float and type(found.true_positives) is int
+    metric = modkit.metric.MCC()
+    metric.update(labels, outputs)
+    assert metric._metrics.total_examples == 0  # each update has a score of its own
+    with pytest.raises(AttributeError, match="no attribute 'accuracy'"):
+        found.accuracy  # noqa: B018
+    metric.metrics = "own"
+    assert metric.metrics == "own"
