@@ -1396,6 +1396,27 @@ MISTAKES = [
         "expected a fraction from 0 to 1",
         "",
     ),
+    *(
+        (call, "ParameterError", *where, "got 3", "expected a function", "")
+        for call, *where in (
+            ("mx.mod.BucketingModule(3, 8)", "BucketingModule: sym_gen"),
+            ("mx.sym.contrib.foreach(3, x, [])", "foreach: body"),
+            ("mx.nd.contrib.foreach(3, mx.nd.ones((2, 2)), [])", "foreach: body"),
+            ("mx.sym.contrib.while_loop(3, len, [x], 2)", "while_loop: cond"),
+            ("mx.nd.contrib.while_loop(len, 3, [mx.nd.ones(1)], 2)", "while_loop: func"),
+            ("mx.sym.contrib.cond(x, len, 3)", "cond: else_func"),
+            ("mx.nd.contrib.cond(mx.nd.ones(1), len, 3)", "cond: else_func"),
+        )
+    ),
+    *(
+        (call, "ParameterError", call.partition("(")[0][7:], "got 3", "expected a cell", "")
+        for call in (
+            "mx.rnn.ResidualCell(3)",
+            "mx.rnn.ZoneoutCell(3)",
+            "mx.rnn.SequentialRNNCell().add(3)",
+            "mx.rnn.BidirectionalCell(3, mx.rnn.LSTMCell(3))",
+        )
+    ),
     (
         "mx.metric.np(3)",
         "ParameterError",

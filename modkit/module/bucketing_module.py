@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from modkit.checkpoint import Prefix, load_params, params_path
 from modkit.constructors import check_keywords
 from modkit.context import cpu
-from modkit.errors import NotReadyError, ParameterError, nearest, wrong
+from modkit.errors import NotReadyError, ParameterError, expect, nearest, wrong
 from modkit.metric import EvalMetric
 from modkit.module.base_module import BaseModule
 from modkit.module.module import _PARAMS, Module
@@ -65,7 +65,8 @@ class BucketingModule(BaseModule):
             compute_dtype: see `Module`.
 
     Raises:
-        ParameterError: there is no default bucket, or its names are not in its symbol.
+        ParameterError: ``sym_gen`` cannot be called, there is no default bucket, or its names are not
+            in its symbol.
 
     >>> def net_of(length):
     ...     net = mx.sym.mean(mx.sym.Variable("data"), axis=1, keepdims=True)
@@ -100,6 +101,7 @@ class BucketingModule(BaseModule):
         compute_dtype: Any = None,
     ):
         super().__init__(logger)
+        expect(callable(sym_gen), "BucketingModule: sym_gen", sym_gen, "a function of a bucket key")
         if default_bucket_key is None:
             raise MissingBucketError("BucketingModule: default_bucket_key is missing")
         self._sym_gen, self._default_bucket_key = sym_gen, default_bucket_key

@@ -8,7 +8,7 @@ from typing import Any
 from modkit.errors import ParameterError
 from modkit.ndarray.creation import zeros
 from modkit.ndarray.ndarray import NDArray, invoke
-from modkit.ops.nested import arguments, flatten, iterations, pair, regroup
+from modkit.ops.nested import arguments, check_functions, flatten, iterations, pair, regroup
 from modkit.ops.registry import get_op
 
 
@@ -28,6 +28,7 @@ def foreach(body: Callable[[Any, Any], Any], data: Any, init_states: Any) -> tup
     Raises:
         ParameterError: an argument or a result is of another form, or there are no rows.
     """
+    check_functions("foreach", body=body)
     rows, row_form = flatten(data, NDArray, "foreach: data")
     flatten(init_states, NDArray, "foreach: init_states")
     if not all(x.ndim for x in rows) or not rows or not len(rows[0]):
@@ -68,6 +69,7 @@ def while_loop(
 
     Differs: rows of steps that were not run are 0; in MXNet 1.9.1 they are not initialised.
     """
+    check_functions("while_loop", cond=cond, func=func)
     most = iterations(max_iterations)
     states, form = flatten(loop_vars, NDArray, "while_loop: loop_vars")
     if not states:
@@ -96,8 +98,10 @@ def cond(pred: Any, then_func: Callable[[], Any], else_func: Callable[[], Any]) 
         then_func, else_func: without arguments.
 
     Raises:
+        ParameterError: ``then_func`` or ``else_func`` cannot be called.
         ValueError: the condition has several elements.
     """
+    check_functions("cond", then_func=then_func, else_func=else_func)
     return then_func() if _truth(pred) else else_func()
 
 

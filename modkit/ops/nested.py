@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from modkit.errors import ParameterError
+from modkit.errors import ParameterError, expect
 
 Form = int | list["Form"]
 """A nested list with the number of each leaf in its place."""
@@ -60,6 +60,12 @@ def pair(result: Any, where: str) -> Iterator[Any]:
             "the new states"
         )
     return iter(result)
+
+
+def check_functions(where: str, **given: Any) -> None:
+    """Raise ParameterError for a value that cannot be called."""
+    for name, value in given.items():
+        expect(callable(value), f"{where}: {name}", value, "a function")
 
 
 def iterations(given: Any, least: int | None = None) -> int:

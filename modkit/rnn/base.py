@@ -13,6 +13,7 @@ from modkit.errors import (
     NotReadyError,
     NotSupportedError,
     ParameterError,
+    expect,
     unknown,
 )
 from modkit.ndarray import NDArray, concatenate
@@ -237,6 +238,11 @@ class BaseRNNCell(ChecksArguments):
         if isinstance(activation, str):
             return compose("Activation", inputs, act_type=activation, **kwargs)
         return activation(inputs, **kwargs)
+
+
+def check_cell(where: str, cell: Any) -> None:
+    """Raise ParameterError for an argument that is no cell."""
+    expect(hasattr(cell, "unroll"), where, cell, "a cell such as mx.rnn.LSTMCell(8)")
 
 
 def arrange(

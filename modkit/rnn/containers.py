@@ -10,7 +10,16 @@ from typing import Any
 from modkit import symbol
 from modkit.errors import ParameterError
 from modkit.ndarray import NDArray
-from modkit.rnn.base import BaseRNNCell, RNNParams, Unrolled, Weights, arrange, compose, split_steps
+from modkit.rnn.base import (
+    BaseRNNCell,
+    RNNParams,
+    Unrolled,
+    Weights,
+    arrange,
+    check_cell,
+    compose,
+    split_steps,
+)
 from modkit.symbol import Symbol
 
 
@@ -24,6 +33,7 @@ class CellOfCells(BaseRNNCell):
 
     def _append(self, cell: BaseRNNCell) -> None:
         """Append a cell and share parameters with it."""
+        check_cell(type(self).__name__, cell)
         if self._override_cell_params:
             if not cell._own_params:
                 raise ParameterError(

@@ -8,7 +8,7 @@ from typing import Any
 from modkit import symbol
 from modkit.errors import NotSupportedError, wrong
 from modkit.ndarray import NDArray
-from modkit.rnn.base import BaseRNNCell, RNNParams, Unrolled, Weights, arrange, compose
+from modkit.rnn.base import BaseRNNCell, RNNParams, Unrolled, Weights, arrange, check_cell, compose
 from modkit.rnn.containers import SequentialRNNCell
 from modkit.symbol import Symbol
 
@@ -55,6 +55,7 @@ class ModifierCell(BaseRNNCell):
     """
 
     def __init__(self, base_cell: BaseRNNCell):
+        check_cell(type(self).__name__, base_cell)
         base_cell._modified = True
         super().__init__()
         self.base_cell = base_cell
@@ -103,7 +104,7 @@ class ZoneoutCell(ModifierCell):
         self, base_cell: BaseRNNCell, zoneout_outputs: float = 0.0, zoneout_states: float = 0.0
     ):
         cells = base_cell._cells if isinstance(base_cell, SequentialRNNCell) else [base_cell]
-        whole = [type(cell).__name__ for cell in cells if not cell._steps]
+        whole = [type(cell).__name__ for cell in cells if not getattr(cell, "_steps", True)]
         if whole:
             raise NoZoneoutError(
                 f"ZoneoutCell: a {whole[0]} has no single steps; unfuse() a FusedRNNCell first, "

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from modkit.attribute import AttrScope
 from modkit.errors import ParameterError, wrong
 from modkit.name import NameManager
-from modkit.ops.nested import arguments, flatten, iterations, pair, regroup
+from modkit.ops.nested import arguments, check_functions, flatten, iterations, pair, regroup
 from modkit.ops.registry import get_op
 from modkit.symbol import control_flow as control_flow
 from modkit.symbol.attrs import stored_name
@@ -203,6 +203,7 @@ def foreach(
     Differs: auxiliary states of the body (moving statistics) are auxiliary states of the graph, and
     trained; in MXNet 1.9.1 they are arguments, and such a graph cannot be bound for training.
     """
+    check_functions("foreach", body=body)
     rows, row_form = flatten(data, Symbol, "foreach: data")
     states, state_form = flatten(init_states, Symbol, "foreach: init_states")
     if not rows:
@@ -265,6 +266,7 @@ def while_loop(
     Differs: rows of steps that were not run are 0; in MXNet 1.9.1 they are not initialised. A loop
     without a step returns zeros; in MXNet it is an error.
     """
+    check_functions("while_loop", cond=cond, func=func)
     steps = iterations(max_iterations, least=1)
     states, form = flatten(loop_vars, Symbol, "while_loop: loop_vars")
     if not states:
@@ -320,6 +322,7 @@ def cond(
     Raises:
         ParameterError: an argument or a result is of another form.
     """
+    check_functions("cond", then_func=then_func, else_func=else_func)
     tests, _ = flatten(pred, Symbol, "cond: pred")
     if sum(map(len, tests)) != 1:
         raise wrong("cond: pred", pred, "a Symbol of one output")
