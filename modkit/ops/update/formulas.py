@@ -92,13 +92,17 @@ def signum(
     return (1 - lr * wd_lh) * w + lr * _direction(mom), mom
 
 
+def moments(g, mean, var, beta1, beta2) -> tuple[Array, Array]:
+    """Adam's running means of the gradient and of its square."""
+    return beta1 * mean + (1 - beta1) * g, beta2 * var + (1 - beta2) * jnp.square(g)
+
+
 def adam(
     w, g, mean, var, *, lr, beta1, beta2, epsilon, wd, rescale_grad, clip_gradient
 ) -> tuple[Array, Array, Array]:
     """``w ← w − lr·m / (√v + ε)``; the correction of the bias is part of ``lr``."""
     g = decayed(w, g, wd, rescale_grad, clip_gradient)
-    mean = beta1 * mean + (1 - beta1) * g
-    var = beta2 * var + (1 - beta2) * jnp.square(g)
+    mean, var = moments(g, mean, var, beta1, beta2)
     return w - lr * mean / (jnp.sqrt(var) + epsilon), mean, var
 
 
@@ -107,8 +111,7 @@ def adamw(
 ) -> tuple[Array, Array, Array]:
     """``w ← w − η·(lr·m / (√v + ε) + wd·w)``."""
     g = rescaled(g, rescale_grad, clip_gradient)
-    mean = beta1 * mean + (1 - beta1) * g
-    var = beta2 * var + (1 - beta2) * jnp.square(g)
+    mean, var = moments(g, mean, var, beta1, beta2)
     return w - eta * (lr * mean / (jnp.sqrt(var) + epsilon) + wd * w), mean, var
 
 
@@ -155,21 +158,9 @@ def rmsprop(
 
 
 def rmsprop_alex(
-    w,
-    g,
-    n,
-    mean,
-    delta,
-    *,
-    lr,
-    gamma1,
-    gamma2,
-    epsilon,
-    wd,
-    rescale_grad,
-    clip_gradient,
+    w, g, n, mean, delta, *, lr, gamma1, gamma2, epsilon, wd, rescale_grad, clip_gradient,
     clip_weights,
-) -> tuple[Array, Array, Array, Array]:
+) -> tuple[Array, Array, Array, Array]:  # fmt: skip
     """Graves: ``Δ ← γ₂·Δ − lr·g / √(n − ḡ² + ε)``, ``w ← w + Δ``."""
     g = decayed(w, g, wd, rescale_grad, clip_gradient)
     n = gamma1 * n + (1 - gamma1) * jnp.square(g)
@@ -216,24 +207,12 @@ def norm(array) -> Array:
 
 
 def lamb_phase1(
-    w,
-    g,
-    mean,
-    var,
-    *,
-    t,
-    beta1,
-    beta2,
-    epsilon,
-    bias_correction: bool,
-    wd,
-    rescale_grad,
+    w, g, mean, var, *, t, beta1, beta2, epsilon, bias_correction: bool, wd, rescale_grad,
     clip_gradient,
-) -> tuple[Array, Array, Array]:
+) -> tuple[Array, Array, Array]:  # fmt: skip
     """The direction ``m̂ / (√v̂ + ε) + wd·w`` of LAMB, and its new moments."""
     g = rescaled(g, rescale_grad, clip_gradient)
-    mean = beta1 * mean + (1 - beta1) * g
-    var = beta2 * var + (1 - beta2) * jnp.square(g)
+    mean, var = moments(g, mean, var, beta1, beta2)
     m, v = mean, var
     if bias_correction:
         m, v = mean / (1 - beta1**t), var / (1 - beta2**t)
