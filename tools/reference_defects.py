@@ -2393,6 +2393,12 @@ DEFECTS = [
         lambda case: (case["arrays"][1][:, 0] >= len(case["arrays"][0])).any(),
     ),
     (
+        "rsqrt",
+        "gradient.* expected -inf",
+        "of float16: the derivative overflows before the head gradient makes it finite",
+        lambda case: case["arrays"][0].dtype == "float16",
+    ),
+    (
         "log_softmax",
         "(outputs|gradient)",
         "of float16: it adds in float16, where a sum of 2,048 and more loses terms",
