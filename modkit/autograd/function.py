@@ -20,6 +20,9 @@ class Function:
 
     Each instance is called once.
 
+    Differs:
+        A gradient is added where the ``grad_req`` of its input is ``"add"``. MXNet 1.9.1 drops it.
+
     >>> class Sigmoid(mx.autograd.Function):
     ...     def forward(self, x):
     ...         y = 1 / (1 + (-x).exp())

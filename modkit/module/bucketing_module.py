@@ -68,6 +68,10 @@ class BucketingModule(BaseModule):
         ParameterError: ``sym_gen`` cannot be called, there is no default bucket, or its names are not
             in its symbol.
 
+    Differs:
+        Automatic names start anew in each bucket, so that layers without a name share parameters.
+        In MXNet they go on from one call of ``sym_gen`` to the next.
+
     >>> def net_of(length):
     ...     net = mx.sym.mean(mx.sym.Variable("data"), axis=1, keepdims=True)
     ...     net = mx.sym.FullyConnected(net, num_hidden=2, name="fc")
