@@ -65,8 +65,8 @@ class BucketingModule(BaseModule):
             compute_dtype: see `Module`.
 
     Raises:
-        ParameterError: ``sym_gen`` cannot be called, there is no default bucket, or its names are not
-            in its symbol.
+        ParameterError: ``sym_gen`` cannot be called, there is no default bucket, or its names
+            are not in its symbol.
 
     Differs:
         Automatic names start anew in each bucket, so that layers without a name share parameters.
