@@ -92,7 +92,8 @@ def test_files_of_vectors_are_checked(tmp_path):
         embedding.GloVe("glove.6B.50d.txt", embedding_root=str(tmp_path))
     with pytest.raises(mx.MXNetError, match="no file"):
         embedding.FastText("none", embedding_root=str(tmp_path))
-    assert "glove.6B.50d.txt" in embedding.get_pretrained_file_names("glove")
+    sizes = [name.split(".")[1] for name in embedding.get_pretrained_file_names("glove")]
+    assert sizes == ["42B", *["6B"] * 4, "840B", *["twitter"] * 4]
     names = embedding.get_pretrained_file_names("fasttext")
     assert len(set(names)) == len(names) == 327  # MXNet 1.9.1
     assert {"wiki.zh_yue.vec", "wiki.multi.vi.vec", "wiki-news-300d-1M-subword.vec"} < set(names)

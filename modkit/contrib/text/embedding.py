@@ -224,8 +224,9 @@ class GloVe(_Pretrained):
 
     _folder = "glove"
     _files = (
-        "glove.840B.300d.txt", "glove.42B.300d.txt",
+        "glove.42B.300d.txt",
         "glove.6B.50d.txt", "glove.6B.100d.txt", "glove.6B.200d.txt", "glove.6B.300d.txt",
+        "glove.840B.300d.txt",
         "glove.twitter.27B.25d.txt", "glove.twitter.27B.50d.txt", "glove.twitter.27B.100d.txt",
         "glove.twitter.27B.200d.txt",
     )  # fmt: skip
