@@ -28,11 +28,11 @@ def foreach(body: Callable[[Any, Any], Any], data: Any, init_states: Any) -> tup
     Raises:
         ParameterError: an argument or a result is of another form, or there are no rows.
     """
-    check_functions("foreach", body=body)
     rows, row_form = flatten(data, NDArray, "foreach: data")
     flatten(init_states, NDArray, "foreach: init_states")
     if not all(x.ndim for x in rows) or not rows or not len(rows[0]):
         raise ParameterError("foreach: data: got no rows, expected one or more to loop over")
+    check_functions("foreach", body=body)
     counts = [len(x) for x in rows]
     if min(counts) < counts[0]:
         raise ParameterError(f"foreach: data: got {counts} rows, expected {counts[0]} in each")
@@ -69,11 +69,11 @@ def while_loop(
 
     Differs: rows of steps that were not run are 0; in MXNet 1.9.1 they are not initialised.
     """
-    check_functions("while_loop", cond=cond, func=func)
     most = iterations(max_iterations)
     states, form = flatten(loop_vars, NDArray, "while_loop: loop_vars")
     if not states:
         raise ParameterError("while_loop: loop_vars: got none, expected one or more")
+    check_functions("while_loop", cond=cond, func=func)
     steps, output_form = [], []
     while len(steps) < most and _truth(cond(*arguments(states, form))):
         returned, new = pair(func(*arguments(states, form)), "while_loop")
@@ -101,8 +101,9 @@ def cond(pred: Any, then_func: Callable[[], Any], else_func: Callable[[], Any]) 
         ParameterError: ``then_func`` or ``else_func`` cannot be called.
         ValueError: the condition has several elements.
     """
+    chosen = _truth(pred)
     check_functions("cond", then_func=then_func, else_func=else_func)
-    return then_func() if _truth(pred) else else_func()
+    return then_func() if chosen else else_func()
 
 
 def _truth(value: Any) -> bool:
