@@ -219,7 +219,7 @@ _OWN: dict[str, Mapping[str, Any]] = {
         "DataParallelExecutorManager": executor_manager.DataParallelExecutorManager,
         "LogValidationMetricsCallback": LogValidationMetricsCallback, "get_updater": get_updater,
         "_create_kvstore": create_kvstore, "_create_sparse_kvstore": _create_sparse_kvstore,
-        "_multiple_callbacks": _multiple_callbacks,
+        "_multiple_callbacks": _multiple_callbacks, "BASE_ESTIMATOR": object,
         "_update_params_on_kvstore_nccl": model._update_params_on_kvstore,
     },
     "modkit.callback": {"save_checkpoint": save_checkpoint},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import logging
 import random
 from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any
@@ -206,5 +205,6 @@ def _bucketed(
         row = np.full(buckets[at], invalid_label, dtype=dtype)
         row[: len(sentence)] = sentence
         rows[buckets[at]].append(row)
-    logging.warning("discarded %d sentences longer than the largest bucket.", discarded)
+    # Not in the log: MXNet prints it.
+    print(f"WARNING: discarded {discarded} sentences longer than the largest bucket.")  # noqa: T201
     return {bucket: np.stack(found) for bucket, found in rows.items() if found}

@@ -98,8 +98,10 @@ IMPORTS = [
         "== [1, 2] and _cells_state_shape([LSTMCell(3)]) == [(0, 3), (0, 3)]",
     ),
     (
-        "from mxnet.model import _multiple_callbacks, get_updater, DataParallelExecutorManager",
-        "_multiple_callbacks([print], end='') is None and get_updater is modkit.opt.get_updater",
+        "from mxnet.model import BASE_ESTIMATOR, _multiple_callbacks, get_updater, "
+        "DataParallelExecutorManager",
+        "BASE_ESTIMATOR is object and _multiple_callbacks([print], end='') is None and "
+        "get_updater is modkit.opt.get_updater",
     ),
     (
         "from mxnet.ndarray import zeros, array, _internal as old; a, b = zeros(2), zeros((2, 2))",

@@ -262,3 +262,11 @@ def test_methods_of_own_cells_get_what_mxnet_gives_them():
     stack = mx.rnn.SequentialRNNCell()
     stack.add(mx.rnn.ResidualCell(cells[2]))
     assert len(stack.unroll(2, inputs=x, begin_state=state)[0]) == 2
+
+
+def test_discarded_sentences_are_counted_on_stdout(capsys):
+    """Where MXNet's programs print it."""
+    mx.rnn.BucketSentenceIter([[1, 2, 3], [1, 2], [3, 4], [4, 5, 6, 7]], 2, buckets=[2, 3])
+    assert capsys.readouterr().out == (
+        "WARNING: discarded 1 sentences longer than the largest bucket.\n"
+    )
