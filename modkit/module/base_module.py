@@ -666,7 +666,8 @@ class BaseModule:
 
         Raises:
             ParameterError: names that do not fit those of the module, parameters of `Module.load`
-                that the network lacks, or an argument that the module cannot use.
+                that the network lacks, a ``shared_module`` without one of the module's parameters,
+                or an argument that the module cannot use.
             ShapeError: shapes that do not fit the network.
 
         Differs: after ``force_rebind`` parameters have their present values. MXNet restores those

@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 from modkit.checkpoint import Prefix, load_params, params_path
 from modkit.constructors import check_keywords
 from modkit.context import cpu
-from modkit.errors import NotReadyError, ParameterError, expect, nearest, wrong
+from modkit.errors import NotReadyError, ParameterError, expect, wrong
 from modkit.metric import EvalMetric
 from modkit.module.base_module import BaseModule
-from modkit.module.module import _PARAMS, Module
+from modkit.module.module import _PARAMS, Module, check_shared
 from modkit.module.parameters import InitArguments, Params
 from modkit.module.typing import GradReq, InputShapes, RowIds
 from modkit.monitor import Monitor
@@ -41,18 +41,6 @@ def _shown(of: Any) -> property:
 
 
 _of_default = functools.partial(_of_present, module="_default")
-
-
-def _check_known(key: Any, module: Module, default: Module) -> None:
-    """Raise unless the default bucket has all parameters and states of another."""
-    known = [*default._param_names, *default._aux_names]
-    for name in (*module._param_names, *module._aux_names):
-        if name not in known:
-            raise ParameterError(
-                f"switch_bucket: bucket {key!r} has {name!r}, which the default one has not, so "
-                f"that it would be in no file.{nearest(name, known)} The default bucket has: "
-                f"{', '.join(known)}"
-            )
 
 
 class BucketingModule(BaseModule):
@@ -197,7 +185,7 @@ class BucketingModule(BaseModule):
         """A bucket's module, bound as this one."""
         module, options = self._make(key), (self.for_training, self.inputs_need_grad)
         if shared is not None:
-            _check_known(key, module, shared)
+            check_shared(f"switch_bucket: the default bucket, for {key!r},", module, shared)
         module.bind(data, labels, *options, shared_module=shared, grad_req=req)
         for monitor in self._monitors:
             module.install_monitor(monitor)

@@ -13,7 +13,7 @@ import numpy as np
 from modkit.checkpoint import Prefix, load_checkpoint, params_path, states_path
 from modkit.constructors import check_keywords
 from modkit.context import Context
-from modkit.errors import NotReadyError, ParameterError, ShapeError, wrong
+from modkit.errors import NotReadyError, ParameterError, ShapeError, nearest, wrong
 from modkit.files import MissingFileError
 from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
@@ -326,6 +326,8 @@ class Module(BaseModule):
         self._check_bind(None)
         if shared is not None and not (shared.binded and shared.params_initialized):
             raise NotReadyError("bind: shared_module needs bind() and init_params() first")
+        if shared is not None:
+            check_shared("bind: shared_module", self, shared)
         self._grad_req, self._adds_up = req, False
         shapes = self._described(data, labels)
         self._exec_group = DataParallelExecutorGroup(
@@ -784,3 +786,17 @@ _PARAMS = ("get_params", "set_params", "init_params")
 def _zeros(value: jax.Array) -> jax.Array:
     with x64_for(value.dtype):
         return jax.device_put(np.zeros(value.shape, value.dtype), value.sharding)
+
+
+def check_shared(where: str, module: Module, shared: Module) -> None:
+    """Raise ParameterError unless a module has all parameters and states of one that shares them.
+
+    Others would begin at 0, and be in no file of the first.
+    """
+    store = shared._exec_group.store
+    known = [*store.params, *store.aux]
+    for name in (*module._param_names, *module._aux_names):
+        if name not in known:
+            raise ParameterError(
+                f"{where} lacks {name!r}.{nearest(name, known)} It has: {', '.join(known)}"
+            )

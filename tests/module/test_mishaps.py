@@ -154,13 +154,18 @@ def test_a_monitor_stays_through_other_batch_sizes():
     assert counts[0] == counts[1] == counts[2] > 10
 
 
-def test_modules_with_different_layers_share_the_rest():
+def test_a_shared_module_has_all_parameters():
+    """MXNet refuses others too, without a name; they would begin at 0."""
     data = batches(1)[0]
     small = ready(mlp(), data)
     head = mx.sym.FullyConnected(mlp().get_internals()["fc1_output"], num_hidden=4, name="head")
     large = mx.mod.Module(mx.sym.SoftmaxOutput(head, name="softmax"))
-    large.bind([("data", (8, 10))], [("softmax_label", (8,))], shared_module=small)
-    small.set_params(*small.get_params())
+    with pytest.raises(mx.errors.ParameterError, match="bind: shared_module lacks 'head_weight'"):
+        large.bind([("data", (8, 10))], [("softmax_label", (8,))], shared_module=small)
+    assert not large.binded
+    body = mx.mod.Module(mlp().get_internals()["fc1_output"], label_names=None)
+    body.bind([("data", (8, 10))], for_training=False, shared_module=small)
+    assert set(values(body)) == {"fc1_weight", "fc1_bias"}
     assert set(values(small)) == {"fc1_weight", "fc1_bias", "fc2_weight", "fc2_bias"}
 
 

@@ -229,7 +229,7 @@ def test_a_bucket_has_no_parameters_of_its_own():
     shapes = [("data", (2, 3))], [("softmax_label", (2,))]
     module.bind(*shapes)
     module.init_params()
-    with pytest.raises(ValueError, match=r"bucket 5 has 'fc5_weight'.* mean 'fc4_weight'"):
+    with pytest.raises(ValueError, match=r"for 5, lacks 'fc5_weight'.* mean 'fc4_weight'"):
         module.switch_bucket(5, *shapes)
     assert module._curr_bucket_key == 4 and sorted(module.get_params()[0]) == [
         "fc4_bias",
