@@ -106,6 +106,38 @@ def test_a_step_waits_for_the_update_of_a_module_that_shares_its_parameters(monk
     assert all(np.isfinite(v.asnumpy()).all() for v in first.get_params()[0].values())
 
 
+@pytest.mark.parametrize("fused", [True, False], ids=["fit", "update"])
+def test_states_move_to_one_of_two_threads_whose_modules_share_an_optimizer(fused, monkeypatch):
+    (batch,) = batches(1)
+    first = ready(mlp(), batch, momentum=1.0, learning_rate=1e-4)  # the states add up
+    second = mx.mod.Module(mlp())
+    second.bind(first.data_shapes, first.label_shapes)
+    second.init_params(None, *first.get_params())
+    second.borrow_optimizer(first)
+
+    def step(module):
+        if fused:
+            assert module._train_on([batch], mx.metric.create("acc")) is not None
+        else:
+            module.forward_backward(batch)
+            module.update()
+
+    step(first)
+    once = first._updater.states[0].asnumpy()
+    step(second)
+    store, release = second._exec_group.store, step_store.Store._release
+    other = Overtaker(lambda: step(second))
+    taken = other.after(release)
+    monkeypatch.setattr(
+        step_store.Store, "_release", lambda own, n: (taken if own is store else release)(own, n)
+    )
+    step(first)  # the other thread takes what this one has just made free
+    other.end()
+    for module in (first, second, first, second):
+        step(module)
+    np.testing.assert_allclose(first._updater.states[0].asnumpy(), 8 * once, 0.02, 1e-7)
+
+
 @pytest.mark.parametrize("how", ["forward", "fit"])
 def test_a_batch_of_another_shape_waits_for_the_pass_of_a_thread(how, monkeypatch):
     (batch,) = batches(1)

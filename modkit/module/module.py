@@ -649,13 +649,14 @@ class Module(BaseModule):
             raise NotReadyError("update() needs bind(for_training=True)")
         request = update_request(self)
         self._copies, self._params_dirty = None, True
-        group = self._exec_group
+        group, own = self._exec_group, self._module_optimizer
         one_pass = group.binding.bounds[0].last if group.binding.one_program else None
         sums = sums_of_own_store(group, self._kvstore, request)
-        with group.store.lock:  # else a read in another thread runs the pass without the update
+        # The store's: else a read in another thread runs the pass without the update.
+        with own.lock, group.store.lock:
             if one_pass is not None and join_update(self, one_pass, request):
                 return
-            update_unfused(group, self._module_optimizer, request, sums)
+            update_unfused(group, own, request, sums)
 
     def _abandon_batch(self) -> None:
         """See `BaseModule._abandon_batch`; a pass whose results were read has written them."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import jax
 
+from modkit import fork
 from modkit.context import Context
 from modkit.errors import NotSupportedError
 from modkit.files import atomic_write, parse_file
@@ -34,6 +35,8 @@ class ModuleOptimizer(NamedTuple):
         shards: the division of the states over devices; ``None``: each device has them whole.
         workers: the processes over which gradients are summed; ``None`` where there is one.
         apart: whether each of several contexts trains parameters of its own.
+        lock: held in an update, before the lock of a module's store: the states move from the
+            store of one borrower to that of another.
     """
 
     optimizer: Any = None
@@ -43,6 +46,7 @@ class ModuleOptimizer(NamedTuple):
     shards: Shards | None = None
     workers: Any = None
     apart: bool = False
+    lock: Any = fork.lock()
 
     def on(self, contexts: int) -> ModuleOptimizer:
         """The same for a module of so many contexts, which train apart without a store."""

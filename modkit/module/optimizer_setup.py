@@ -8,8 +8,8 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from modkit import fork, stream
 from modkit import optimizer as optimizers
-from modkit import stream
 from modkit.context import Context
 from modkit.errors import NotSupportedError, warn_caller, wrong
 from modkit.io import DataDesc
@@ -90,7 +90,8 @@ def set_up_optimizer(
                 store.adopt(name, handle)
     updater = None if on_kvstore else optimizers.get_updater(made)
     made._check_rows(sorted(group.row_sparse_grads))
-    found = ModuleOptimizer(made, store, on_kvstore, updater, None, workers).on(device_count)
+    found = ModuleOptimizer(made, store, on_kvstore, updater, None, workers, lock=fork.lock())
+    found = found.on(device_count)
     return found.sharded(group.store.home) if sharded else found
 
 

@@ -143,19 +143,20 @@ def _while_all(batches: Iterator[Any], run: Run) -> Iterator[Any]:
 def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Sums | None:
     """`BaseModule._train_on` of a Module: a pass with its update and metric, run at once."""
     # `overrides(module, Module, *CALLS)`, without its call in every batch.
-    own = _calls_of(type(module)) != module._calls or not vars(module).keys().isdisjoint(CALLS)
-    if own or module._state_names:
+    changed = _calls_of(type(module)) != module._calls
+    if changed or not vars(module).keys().isdisjoint(CALLS) or module._state_names:
         return None
     group, (updater, names, indices, fused) = module._exec_group, update_request(module)
     label_names = group.binding.label_names
     metric = eval_metric.fused(label_names, group.output_names)
     if fused is None or metric is None:
         return None
-    store, hyper, shards = group.store, updater.optimizer.hyper, module._module_optimizer.shards
+    own: ModuleOptimizer = module._module_optimizer
+    store, hyper, shards = group.store, updater.optimizer.hyper, own.shards
     for batch in batches:
         if isinstance(batch, DataBatch):
             settle((*(batch.data or ()), *(batch.label or ())))
-    with store.lock, DeferredReads():  # as in `Module.forward` and `Module.update`
+    with own.lock, store.lock, DeferredReads():  # as in `Module.forward` and `Module.update`
         arrays = _inputs_of(group, batches, len(module._data_names))
         if not arrays:
             return None
