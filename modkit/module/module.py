@@ -152,6 +152,8 @@ class Module(BaseModule):
         self._exec_group: Any = None
         self._copies: Copies | None = None  # of the present parameters, for `get_params`
         self._monitors: list[Any] = []
+        self._data_shapes: list[DataDesc] | None = None  # may be set by subclasses, as in MXNet
+        self._label_shapes: list[DataDesc] | None = None
         self._bound_for: list[DataDesc] = []  # without batches of other shapes
         self._is_bucket = False  # of a BucketingModule, whose workers may have other buckets
 
@@ -350,10 +352,6 @@ class Module(BaseModule):
         if shared is None and self.optimizer_initialized:
             self._follow_store()
 
-    # Those of the group, under MXNet's names.
-    _data_shapes = property(lambda self: self._exec_group and self._exec_group.data_shapes)
-    _label_shapes = property(lambda self: self._exec_group and self._exec_group.label_shapes)
-
     def _described(self, data_shapes: Any, label_shapes: Any) -> Shapes:
         """The descriptions of the inputs, whose names fit."""
         data, labels = descriptions(data_shapes), descriptions(label_shapes or [])
@@ -362,7 +360,9 @@ class Module(BaseModule):
 
     def _note_shapes(self) -> None:
         """Take the shapes of a bind, or of a reshape, for those of whole batches."""
-        self._bound_for, self._order_seen = self._exec_group.binding.descs, False
+        bound = self._exec_group.binding
+        self._data_shapes, self._label_shapes = bound.data_shapes, bound.label_shapes
+        self._bound_for, self._order_seen = bound.descs, False
 
     def _bound_size(self) -> int:
         return self._bound_for[0].shape[0]

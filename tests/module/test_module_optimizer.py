@@ -63,7 +63,7 @@ def test_modules_of_different_parameters_share_the_states_of_a_borrowed_optimize
 def test_its_fields_can_be_set_as_in_mxnet():
     class Early(mx.mod.Module):
         def __init__(self, symbol):
-            self._optimizer = self._kvstore = "early"
+            self._optimizer = self._kvstore = self._data_shapes = "early"
             assert self._optimizer == "early"
             super().__init__(symbol)
 
