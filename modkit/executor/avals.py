@@ -69,7 +69,8 @@ def avals_of(
         hint = f"\n  {strange[0]!r} is no input.{nearest(strange[0], names)}" if strange else ""
         raise ShapeError(
             f"{where}: cannot decide the shape of {', '.join(unknown)} from:{listing or ' nothing'}"
-            f"\n  pass the shapes of all data inputs and labels, and operators their sizes{hint}"
+            "\n  pass the shapes of all data inputs and labels; give sizes to operators like zeros"
+            f"{hint}"
         )
     return GraphAvals(
         _named(graph.arguments, args, dtypes.of(graph.arguments)),

@@ -237,7 +237,7 @@ def _call(
                 op.check_values(arrays, attrs)
             return op.call(arrays, attrs, **options)
         except (TypeError, ValueError, IndexError, MXNetError) as error:
-            got = ", ".join(f"{a.dtype}{list(a.shape)}" for a in arrays)
+            got = ", ".join(f"{a.dtype}{list(a.shape)}" for a in arrays) or "none"
             kind = type(error) if isinstance(error, MXNetError) else MXNetError
             raise kind(
                 f"operator {op.name} of node {call.name!r} with inputs {got}: {error}"

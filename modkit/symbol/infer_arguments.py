@@ -104,13 +104,12 @@ def _by_name(
 
 
 def _as_shape(name: str, shape: Any) -> Sizes:
-    with contextlib.suppress(TypeError):
-        if isinstance(shape, tuple):
+    of_type = f" of type {type(shape).__name__}"
+    if isinstance(shape, tuple):
+        of_type = ""
+        with contextlib.suppress(TypeError):
             return given_shape(map(operator.index, shape))
-    raise ParameterError(
-        f"infer_shape: {name!r}: got {shape!r} of type {type(shape).__name__}, "
-        "expected a tuple of ints"
-    )
+    raise ParameterError(f"infer_shape: {name!r}: got {shape!r}{of_type}, expected a tuple of ints")
 
 
 def _as_dtype(name: str, dtype: Any) -> str:

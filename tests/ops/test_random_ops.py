@@ -210,7 +210,7 @@ def test_results_of_graphs_with_illegal_parameters_are_refused(
 ) -> None:
     executor = getattr(mx.sym._internal, name)(**attrs, shape=(2,)).bind(mx.cpu(), {})
     assert executor.forward()[0].shape == (2,)
-    with pytest.raises(ParameterError, match=f"{next(iter(attrs))}="):
+    with pytest.raises(ParameterError, match=f"with inputs none: .*{next(iter(attrs))}="):
         executor.outputs[0].asnumpy()
 
 

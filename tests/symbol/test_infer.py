@@ -66,7 +66,7 @@ def test_partial_answers_do_not_warn():
         ((), {"foo": (1, 2)}, NameNotFoundError, "no argument 'foo'"),
         ((), {"data": 100}, TypeError, "'data': got 100 of type int"),
         ((), {"data": [1, 2]}, TypeError, "of type list"),
-        ((), {"data": (1.5, 2)}, TypeError, r"got \(1.5, 2\)"),
+        ((), {"data": (1.5, 2)}, TypeError, r"got \(1.5, 2\), expected a tuple"),
         (((1, 2),) * 7, {}, ParameterError, "got 7 arguments, expected at most 6"),
         ((), {"data": (100, 100), "fc1_weight": (1, 100)}, ShapeError,
          r"node 'fc1': weight: got shape \(1, 100\), expected \(1000, 100\)"),
