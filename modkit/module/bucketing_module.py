@@ -36,7 +36,7 @@ def _of_present(method: Callable[..., Any], module: str = "_present") -> Any:
 
 
 def _shown(of: Any) -> property:
-    """A property of the present bucket's module, as one of the `BucketingModule`."""
+    """A property of `Module`, read from the module of the present bucket."""
     return property(lambda self: of.fget(self._present), doc=inspect.getdoc(of))
 
 
@@ -169,7 +169,7 @@ class BucketingModule(BaseModule):
         """Bind the default bucket; the others follow when they are needed."""
         self._check_bind(shared)
         key = self._default_bucket_key
-        before, module = self._buckets.get(key), self._made(key, data, labels, None, req)
+        before, module = self._buckets.get(key), self._make_bound(key, data, labels, None, req)
         if before is not None and self.params_initialized:
             module.init_params(None, *before.get_params())
             if before.optimizer_initialized:
@@ -181,8 +181,8 @@ class BucketingModule(BaseModule):
             self.set_params(*self._given)
             self._given = None
 
-    def _made(self, key: Any, data: Any, labels: Any, shared: Any, req: GradReq) -> Module:
-        """A bucket's module, bound as this one."""
+    def _make_bound(self, key: Any, data: Any, labels: Any, shared: Any, req: GradReq) -> Module:
+        """A new module of a bucket, bound and monitored as this one is."""
         module, options = self._make(key), (self.for_training, self.inputs_need_grad)
         if shared is not None:
             check_shared(f"switch_bucket: the default bucket, for {key!r},", module, shared)
@@ -201,7 +201,7 @@ class BucketingModule(BaseModule):
         """
         self._need("switch_bucket()")
         if bucket_key not in self._buckets:
-            self._buckets[bucket_key] = self._made(
+            self._buckets[bucket_key] = self._make_bound(
                 bucket_key, data_shapes, label_shapes, self._default, self._grad_req
             )
         self._curr_module = self._buckets[bucket_key]

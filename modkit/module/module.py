@@ -530,7 +530,7 @@ class Module(BaseModule):
     def borrow_optimizer(self, shared_module: Module) -> None:
         """Use another module's optimizer, kvstore, gradient compression and optimizer states.
 
-        Modules of different parameters too, whose states are by index then.
+        The modules need not share parameters: those of one index have one state in common.
 
         Differs: where a KVStore updates, MXNet pulls the parameters of the module that made the
         optimizer into one that does not share them. Here each module's stay its own.

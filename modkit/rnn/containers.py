@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -61,12 +60,16 @@ class CellOfCells(BaseRNNCell):
         return [state for cell in self._cells for state in cell.begin_state(**own)]
 
     def unpack_weights(self, args: Mapping[str, NDArray]) -> Weights:
-        return functools.reduce(
-            lambda args, cell: cell.unpack_weights(args), self._cells, dict(args)
-        )
+        args = dict(args)
+        for cell in self._cells:
+            args = cell.unpack_weights(args)
+        return args
 
     def pack_weights(self, args: Mapping[str, NDArray]) -> Weights:
-        return functools.reduce(lambda args, cell: cell.pack_weights(args), self._cells, dict(args))
+        args = dict(args)
+        for cell in self._cells:
+            args = cell.pack_weights(args)
+        return args
 
     def _split_states(self, states: Sequence[Any]) -> list[Sequence[Any]]:
         """The states split by cell."""

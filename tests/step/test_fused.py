@@ -348,7 +348,7 @@ def test_updates_of_equal_arrays_are_equal_kernels(kernels_of_updates, optimizer
 
 
 def test_no_kernel_of_an_update_only_adds(kernels_of_updates):
-    """XLA 0.10.2 computes such kernels in small tiles, several times as slowly."""
+    """XLA of jaxlib 0.10.2 computes such kernels in small tiles, several times as slowly."""
     _, text = kernels_of_updates(momentum=0.9)
     kernels = text[text.index("\nENTRY") :]
     assert not re.search(r"wrapped_add|= f32\S* add\(", kernels)
