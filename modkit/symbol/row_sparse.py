@@ -12,7 +12,6 @@ from modkit.ops.array.indexing import whole
 from modkit.ops.shape_inference import has_open_shape
 from modkit.ops.sparse_values import by_row, keeps_zeros, plain
 from modkit.ops.stype import ROWS
-from modkit.symbol.graph import post_order
 
 _ROWS = SimpleNamespace(stype=ROWS)
 
@@ -122,13 +121,19 @@ def _joined(sources: set[RowSource | None]) -> RowSource | None:
 
 def _is_repeatable(steps: Sequence[Any], number: int, most: int) -> bool:
     """Whether a node can be computed twice: by few operators, each a pure function."""
-    order = post_order([number], lambda at: [a for a, _ in steps[at].inputs])
-    nodes = [steps[at] for at in order if steps[at].op is not None]
-    return len(nodes) <= most and not any(
-        s.op.takes_key or s.op.takes_train or s.on_host or s.aux or s.attrs.get("bodies")
-        or has_open_shape(s.op, s.attrs)
-        for s in nodes
-    )  # fmt: skip
+    nodes, waiting = set(), [number]
+    while waiting:
+        at = waiting.pop()
+        op = steps[at].op
+        if op is None or at in nodes:
+            continue
+        nodes.add(at)
+        if len(nodes) > most or op.takes_key or op.takes_train or op.on_host or steps[at].aux:
+            return False
+        if steps[at].attrs.get("bodies") or has_open_shape(op, steps[at].attrs):
+            return False
+        waiting += [a for a, _ in steps[at].inputs]
+    return True
 
 
 def _variable(steps: Sequence[Any], number: int) -> Factor | None:

@@ -69,6 +69,26 @@ def test_a_chain_of_any_length_is_searched_for_rows_that_are_read():
     assert row_sources(steps, {len(steps) - 1}) == {"x": Factor("csr")}
 
 
+def test_the_work_for_lookups_that_follow_each_other_grows_with_their_number():
+    class Counted(tuple):
+        reads = 0
+
+        def __getitem__(self, at):
+            Counted.reads += 1
+            return super().__getitem__(at)
+
+    def reads(count):
+        numbers, weight = sym.Variable("numbers"), sym.Variable("weight")
+        for _ in range(count):
+            found = sym.Embedding(numbers, weight, input_dim=5, output_dim=5, sparse_grad=True)
+            numbers = sym.argmax(found, axis=1)
+        Counted.reads = 0
+        assert not row_sources(Counted(lower(numbers).steps), {2 * count + 1})["weight"].repeatable
+        return Counted.reads
+
+    assert reads(80) < 3 * reads(40)
+
+
 def test_equal_graphs_are_lowered_once():
     assert lower(_mlp()) is lower(_mlp(lr_mult=2))
     assert lower(_mlp()).structure == lower(_mlp()).structure
