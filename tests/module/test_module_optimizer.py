@@ -43,7 +43,8 @@ def test_modules_of_different_parameters_share_the_states_of_a_borrowed_optimize
         other.borrow_optimizer(owner)
     other.bind(owner.data_shapes, owner.label_shapes)
     other.init_params(None, *start)
-    other.borrow_optimizer(owner)
+    if bound:
+        other.borrow_optimizer(owner)
     alone = mx.optimizer.get_updater(mx.optimizer.SGD(0.9, learning_rate=0.1, rescale_grad=1 / 8))
     weights = {m: {n: v.copy() for n, v in m.get_params()[0].items()} for m in (owner, other)}
     probe = ready(mlp(), batch)  # whose gradients are read; that of a module takes another path
