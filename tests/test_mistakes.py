@@ -1408,6 +1408,14 @@ MISTAKES = [
             ("mx.nd.contrib.cond(mx.nd.ones(1), len, 3)", "cond: else_func"),
         )
     ),
+    (
+        "mx.rnn.SequentialRNNCell().add(mx.rnn.LSTMCell)",
+        "ParameterError",
+        "SequentialRNNCell",
+        "got LSTMCell",
+        "expected a cell such as mx.rnn.LSTMCell(8)",
+        "",
+    ),
     *(
         (call, "ParameterError", call.partition("(")[0][7:], "got 3", "expected a cell", "")
         for call in (

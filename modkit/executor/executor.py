@@ -410,7 +410,7 @@ def make_executor(
 def _fitting(
     where: str, values: Mapping[str, Any], into: Handles, remedy: str = ""
 ) -> list[tuple[NDArray, Any]]:
-    """Each of some arrays that is given a value, with this value, which fits it."""
+    """Pairs of an array and its new value, which is an array of the same shape."""
     found = [(name, into[name], value) for name, value in values.items() if name in into]
     for name, target, value in found:
         if not isinstance(value, NDArray | np.ndarray | jax.Array):

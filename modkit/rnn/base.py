@@ -241,8 +241,9 @@ class BaseRNNCell(ChecksArguments):
 
 
 def check_cell(where: str, cell: Any) -> None:
-    """Raise ParameterError for an argument that is no cell."""
-    expect(hasattr(cell, "unroll"), where, cell, "a cell such as mx.rnn.LSTMCell(8)")
+    """Raise ParameterError for an argument that is no cell, as a class of cells is none."""
+    is_cell = hasattr(cell, "unroll") and not isinstance(cell, type)
+    expect(is_cell, where, cell, "a cell such as mx.rnn.LSTMCell(8)")
 
 
 def arrange(
