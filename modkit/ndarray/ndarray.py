@@ -709,7 +709,7 @@ class NDArray(AbsentOperators, Methods):
             found = self._cell.host()
             if not isinstance(found, jax.Array) and found.size <= _FEW_ELEMENTS:
                 narrow = name in ("int8", "uint8", "int16", "uint16")  # around, as in `Cast`
-                found = convert(found, np.dtype(np.int32)) if narrow else found
+                found = quietly(convert, found, np.dtype(np.int32)) if narrow else found
                 made = quietly(convert, found, np.dtype(name))
                 made = np.array(found, order="C") if made is found else np.asarray(made, order="C")
                 return NDArray(LateCell(made, self._ctx, aliased=False), self._ctx)
