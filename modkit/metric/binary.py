@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from modkit.metric.statistics import BinaryCounts
+from modkit.metric.traced import LabelError
 
 
 def precision(tp: float, fp: float, fn: float, tn: float) -> float:
@@ -31,6 +32,15 @@ def matthews(tp: float, fp: float, fn: float, tn: float) -> float:
     """Matthews correlation coefficient; 0 where it is undefined."""
     edges = (tp + fp, tp + fn, tn + fp, tn + fn)
     return float(tp * tn - fp * fn) / math.sqrt(math.prod(float(e or 1) for e in edges))
+
+
+def check_binary(where: str, more_than_two: Any) -> None:
+    """Raise LabelError for a batch whose labels have more than two values."""
+    if more_than_two:
+        raise LabelError(
+            f"{where}: the labels of a batch have more than two values, expected two classes, 1 "
+            "and another; use PCC for more"
+        )
 
 
 _VALUES: dict[str, Callable[..., Any]] = {
@@ -67,8 +77,9 @@ class BinaryMetrics:
         return matthews(*self._pools[use_global].tolist())
 
     def update_binary_stats(self, label: Any, pred: Any) -> None:
-        """Count a batch."""
-        counts = BinaryCounts()(np.asarray(label), np.asarray(pred))[:4]
+        """Count a batch; LabelError if its labels have more than two values."""
+        *counts, more_than_two = BinaryCounts()(np.asarray(label), np.asarray(pred))
+        check_binary("update_binary_stats", more_than_two)
         self._pools = [pool + counts for pool in self._pools]
 
     def local_reset_stats(self) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from modkit.errors import expect
 from modkit.metric.base import Names, alias, register
-from modkit.metric.binary import PresentMetrics, fscore, matthews
+from modkit.metric.binary import PresentMetrics, check_binary, fscore, matthews
 from modkit.metric.pooled import Average, PooledMetric
 from modkit.metric.statistics import BinaryCounts, ClassPairs, Hits, TopKHits, whole
 from modkit.metric.traced import LabelError, TracedMetric, as_host_array, in_host_memory
@@ -90,18 +90,11 @@ class _Binary(PooledMetric):
     def _as_lists(self, labels: Any, preds: Any) -> tuple[list[Any], list[Any]]:
         labels, preds = super()._as_lists(labels, preds)
         for label in filter(in_host_memory, labels):  # labels on a device are checked when folded
-            self._check_binary(np.unique(whole(as_host_array(label))).size > 2)
+            check_binary(self.name, np.unique(whole(as_host_array(label))).size > 2)
         return labels, preds
 
-    def _check_binary(self, more_than_two: bool) -> None:
-        if more_than_two:
-            raise LabelError(
-                f"{self.name}: the labels of a batch have more than two values, expected two "
-                "classes, 1 and another; use PCC for more"
-            )
-
     def _fold(self, update: Sequence[Any]) -> None:
-        self._check_binary(any(each[4] for each in update))
+        check_binary(self.name, any(each[4] for each in update))
         counts = sum((each[:4].astype(np.float64) for each in update), np.zeros(4))
         self._add_pool(counts, int(counts.sum()))
 

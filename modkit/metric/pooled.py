@@ -68,7 +68,7 @@ class PooledMetric(TracedMetric):
 
     def _present_pools(self) -> list[Any]:
         """The pools since the last reset, and since the first, of all updates."""
-        self._present_sums()
+        self._folded()
         return self._pools
 
     def _add_pool(self, pool: Any, count: int) -> None:

@@ -355,5 +355,8 @@ def test_counts_of_class_1_are_there_as_in_mxnet():
     assert metric._metrics.total_examples == 0  # each update has a score of its own
     with pytest.raises(AttributeError, match="no attribute 'accuracy'"):
         found.accuracy  # noqa: B018
+    with pytest.raises(ValueError, match="update_binary_stats: the labels of a batch"):
+        found.update_binary_stats(nd.array([0, 1, 2]), nd.ones((3, 2)))
+    assert found.total_examples == 4
     metric.metrics = "own"
     assert metric.metrics == "own"
