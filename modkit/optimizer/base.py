@@ -185,9 +185,8 @@ class Optimizer:
     opt_registry: ClassVar[dict[str, type[Optimizer]]] = {}
     # Number of batches of an update, and the rescale_grad that a module chose for it.
     _scaled_for: tuple[int, float] | None = None
-    _frozen_names: frozenset[str] = (
-        frozenset()
-    )  # parameters without updates; of the callback Freeze
+    # Parameters without updates; of the callback Freeze.
+    _frozen_names: frozenset[str] = frozenset()
 
     @check_keywords
     def __init__(
@@ -427,9 +426,7 @@ class Optimizer:
 
     def _get_lrs(self, indices: Sequence[Any]) -> list[float]:
         """The current rates of these parameters."""
-        rate = (
-            self._present_rate()
-        )  # which calls the schedule: once for all parameters, as in MXNet
+        rate = self._present_rate()  # calls the schedule: once for all parameters, as in MXNet
         return [rate * self._multiplier(i, "lr_mult") for i in indices]
 
     def _get_lr(self, index: Any) -> float:

@@ -38,13 +38,13 @@ def shifts_of(have: Sequence[jax.Array], want: Sequence[jax.Array]) -> list[jax.
     return shifts + growths
 
 
-def moved(boxes: jax.Array, shifts: jax.Array, longest: float | None = None) -> jax.Array:
-    """The corners of boxes, given by centres and sides, after shifts and growths: `shifts_of`.
+def moved(boxes: jax.Array, shifts: jax.Array, most: float | None = None) -> jax.Array:
+    """Corners of boxes, given by centres and sides, after shifts and growths; see `shifts_of`.
 
     Args:
-        longest: the largest growth.
+        most: the largest growth; ``None`` for no limit.
     """
-    growths = shifts[..., 2:] if longest is None else jnp.minimum(shifts[..., 2:], longest)
+    growths = shifts[..., 2:] if most is None else jnp.minimum(shifts[..., 2:], most)
     middle, half = boxes[..., :2] + shifts[..., :2] * boxes[..., 2:], boxes[..., 2:] / 2
     half = jnp.exp(growths) * half
     return jnp.concatenate([middle - half, middle + half], -1)
