@@ -7,7 +7,6 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
 from typing import Any
 
 from modkit import fork
@@ -38,16 +37,17 @@ class _Fetch:
     """
 
     def __init__(self, call: Callable[[], Any]):
-        self._call, self._future = call, Future[Any]()
+        self._call = call
+        self._outcome: tuple[Any, BaseException | None] | None = None
         self._thread = threading.Thread(target=self._run, name="modkit-prefetch", daemon=True)
         _under_way.add(self)
         self._thread.start()
 
     def _run(self) -> None:
         try:
-            self._future.set_result(self._call())
+            self._outcome = self._call(), None
         except BaseException as error:
-            self._future.set_exception(error)
+            self._outcome = None, error
         finally:
             _under_way.discard(self)
 
@@ -62,15 +62,15 @@ class _Fetch:
             NotReadyError: a fork has lost the thread.
         """
         self.wait()
-        if not self._future.done():
+        if self._outcome is None:
             raise NotReadyError(
                 "PrefetchingIter: this process was forked while a thread read the next batch, "
                 "which is lost; call reset() after a fork"
             )
-        try:
-            return self._future.result()
-        except StopIteration:
-            return None
+        value, error = self._outcome
+        if error is not None and not isinstance(error, StopIteration):
+            raise error
+        return value
 
 
 @atexit.register

@@ -217,7 +217,7 @@ def of_a_table(folder):
 )
 @pytest.mark.parametrize("make", [lambda _: two_at_once(), of_a_table])
 def test_an_interrupt_takes_no_more_than_the_batch_that_was_being_returned(make, tmp_path, ctrl_c):
-    for instant in range(1, 400, 3):
+    for instant in range(1, 200, 3):
         batches = make(tmp_path)
         hit = interrupted(batches.next, instant)
         left = [[int(a.asnumpy().flat[0]) for a in batch.data] for batch in batches]
