@@ -45,7 +45,9 @@ def get_symbol(x: NDArray) -> Symbol:
         if not node.symbol or any(isinstance(use.source, Host) for use in node.uses):
             raise _no_operator(node)
         inputs = [made(use) for use in node.uses]
-        for left, (operator, attrs) in zip(range(len(node.symbol))[::-1], node.symbol, strict=True):
+        left = len(node.symbol)
+        for operator, attrs in node.symbol:
+            left -= 1
             name = f"node_{node.serial}" + (f"_{left}" if left else "")
             nodes[id(node)] = _node(operator, name, attrs, inputs)
             inputs = [Entry(nodes[id(node)])]

@@ -173,7 +173,7 @@ def _split(data: tuple[Columns, Columns], share: float) -> tuple[tuple[Columns, 
     kept = count - round(count * share) if is_number(share) else 0
     if not 0 < kept < count:
         raise ParameterError(
-            f"fit: validation_split: got {typed(share)} of {count} samples, expected a share "
+            f"fit: validation_split: got {typed(share)} for {count} samples, expected a share "
             "between 0 and 1 that leaves some for both"
         )
     x, y = ({n: v[:kept] for n, v in part.items()} for part in data)

@@ -15,7 +15,6 @@ from modkit.errors import (
     NotSupportedError,
     ParameterError,
     nearest,
-    typed,
 )
 from modkit.files import FileWindow, Reader, atomic_write
 from modkit.ndarray.array_format import Record as Record
@@ -81,12 +80,13 @@ def _named(data: Any) -> tuple[list[str], list[NDArray]]:
             f"save: got {type(data).__name__}, expected an NDArray, a list of NDArrays or a "
             "dictionary of name to NDArray"
         )
-    for value, kind in [*((n, str) for n in names), *((a, NDArray) for a in arrays)]:
-        if not isinstance(value, kind):
-            raise ParameterError(
-                f"save: got {typed(value) if kind is str else type(value).__name__} among the "
-                f"{'names' if kind is str else 'arrays'}, expected {kind.__name__}"
-            )
+    for name in names:
+        if not isinstance(name, str):
+            raise ParameterError(f"save: got {name!r} among the names, expected str")
+    for array in arrays:
+        if not isinstance(array, NDArray):
+            got = type(array).__name__
+            raise ParameterError(f"save: got {got} among the arrays, expected NDArray")
     return names, arrays
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,12 +30,15 @@ class AdaGrad(RuleOptimizer):
 
     _formula, _fields = staticmethod(formulas.adagrad), {"start": zeros, "lazy": True}
     _clips_to_zero = True
-    epsilon = property(operator.attrgetter("float_stable_eps"))
-    """``ε``, as the formula names it."""
 
     def __init__(self, eps: float = 1e-7, **kwargs: Any):
         super().__init__(**kwargs)
         self.float_stable_eps = eps
+
+    @property
+    def epsilon(self) -> float:
+        """``ε``, as the formula names it."""
+        return self.float_stable_eps
 
     def _check_rows(self, indices: Sequence[Any]) -> None:
         """See `Optimizer._check_rows`; NotSupportedError if one of the parameters decays."""
