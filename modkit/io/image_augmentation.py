@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.io.resample import as_dtype, bordered, of_size, warped
+from modkit.io.resample import DRAWN, as_dtype, bordered, of_size, warped
 
 OPTIONS: dict[str, tuple[Any, Any]] = {
     "inter_method": (int, 1),
@@ -62,7 +62,8 @@ class ImageAugmentation:
                     f"ImageRecordIter: got min_{name}={low} above max_{name}={high}"
                 )
         same = {n for n, (_, default) in OPTIONS.items() if given[n] == default}
-        self.any = set(OPTIONS) - same - {"inter_method", "fill_value"} != set()
+        drawn = given["inter_method"] == DRAWN
+        self.any = drawn or set(OPTIONS) - same - {"inter_method", "fill_value"} != set()
         self._is_affine = not same >= {
             "max_rotate_angle", "rotate", "max_aspect_ratio", "min_aspect_ratio",
             "max_shear_ratio", "max_random_scale", "min_random_scale",
@@ -72,12 +73,12 @@ class ImageAugmentation:
         self._hsl = tuple(given[f"random_{c}"] for c in "hsl")
 
     def shaped(
-        self, image: np.ndarray, height: int, width: int, draws: np.random.Generator
+        self, image: np.ndarray, height: int, width: int, interp: int, draws: np.random.Generator
     ) -> np.ndarray:
         """The image (H, W, C) in another size and place, before the crop to (height, width)."""
         given = self._given
         if given["random_resized_crop"]:
-            image = self._resized_crop(image, height, width, draws)
+            image = self._resized_crop(image, height, width, interp, draws)
         elif self._is_affine:
             image = self._affine(image, draws)
         if given["pad"] > 0:
@@ -88,7 +89,7 @@ class ImageAugmentation:
             low = given["min_crop_size"] if given["min_crop_size"] > 0 else high
             size = int(draws.integers(low, high, endpoint=True))
             part = self._part(image, size, size, draws)
-            image = of_size(part, height, width, given["inter_method"])
+            image = of_size(part, height, width, interp)
         return image
 
     def _aspect(self, draws: np.random.Generator) -> float:
@@ -114,7 +115,7 @@ class ImageAugmentation:
         return as_dtype(warped(image, matrix, height, width, given["fill_value"]), image.dtype)
 
     def _resized_crop(
-        self, image: np.ndarray, height: int, width: int, draws: np.random.Generator
+        self, image: np.ndarray, height: int, width: int, interp: int, draws: np.random.Generator
     ) -> np.ndarray:
         """A part of random area and aspect ratio, resized; the image itself if none fits."""
         given = self._given
@@ -126,7 +127,7 @@ class ImageAugmentation:
             h, w = (math.floor(n + 0.5) for n in sides)
             if 0 < h <= image.shape[0] and 0 < w <= image.shape[1]:
                 y, x = draws.integers(0, [image.shape[0] - h, image.shape[1] - w], endpoint=True)
-                return of_size(image[y : y + h, x : x + w], height, width, given["inter_method"])
+                return of_size(image[y : y + h, x : x + w], height, width, interp)
         return image
 
     def _part(

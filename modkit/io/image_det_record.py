@@ -124,7 +124,7 @@ class ImageDetRecordIter(ImageRecordBase):
         given = _read_options(options)
         self._shape = image_shape("ImageDetRecordIter", data_shape)
         self._augmentation = DetectionAugmentation(given)
-        self._draws_more = self._augmentation.any
+        self._draws_more = self._augmentation.any or given["inter_method"] == resample.DRAWN
         super().__init__(path_imgrec, batch_size, (data_name, label_name), given, given["seed"])
         self._given = given
         self._labels = labels_of(given["path_imglist"])
@@ -161,10 +161,12 @@ class ImageDetRecordIter(ImageRecordBase):
     ) -> tuple[np.ndarray, np.ndarray]:
         header, data = unpack(record)
         head, boxes = box_label(self._label(header))
-        image = self._shorter_edge(decoded_to(data, self._shape[0]))
-        if seed is not None:
-            image, boxes = self._augmentation(image, boxes, np.random.default_rng(seed))
-        image = self._resized(image)
+        more = None if seed is None else np.random.default_rng(seed)
+        interp = resample.drawn_interp(self._given["inter_method"], more)
+        image = self._shorter_edge(decoded_to(data, self._shape[0]), interp)
+        if more is not None:
+            image, boxes = self._augmentation(image, boxes, more)
+        image = self._resized(image, interp)
         height, width, channels = image.shape
         if draws[2] < self._given["rand_mirror_prob"]:
             image = image[:, ::-1]
@@ -178,12 +180,12 @@ class ImageDetRecordIter(ImageRecordBase):
         self._scale(planes)
         return planes, label
 
-    def _shorter_edge(self, image: np.ndarray) -> np.ndarray:
+    def _shorter_edge(self, image: np.ndarray, interp: int) -> np.ndarray:
         """The image with its shorter edge resized to ``resize``."""
         edge = self._given["resize"]
-        return resized(image, edge, self._given["inter_method"]) if edge > 0 else image
+        return resized(image, edge, interp) if edge > 0 else image
 
-    def _resized(self, image: np.ndarray) -> np.ndarray:
+    def _resized(self, image: np.ndarray, interp: int) -> np.ndarray:
         """The image in its size in the batch."""
         mode = self._given["resize_mode"]
         height, width = self._shape[1:]
@@ -195,7 +197,7 @@ class ImageDetRecordIter(ImageRecordBase):
                 width = max(columns * height // rows, 1)
             else:
                 height = max(rows * width // columns, 1)
-        return resample.of_size(image, height, width, self._given["inter_method"])
+        return resample.of_size(image, height, width, interp)
 
     def _scale(self, planes: np.ndarray) -> None:
         """Make ``(pixel - mean) / std * scale`` of pixels, (C, H, W), in place."""

@@ -76,13 +76,14 @@ class Preprocessing:
             returns: (C, height, width).
         """
         given, (_, height, width) = self._given, self.shape
-        if given["resize"] > 0:
-            image = resized(image, given["resize"], given["inter_method"])
         more = None if seed is None else np.random.default_rng(seed)
+        interp = resample.drawn_interp(given["inter_method"], more)
+        if given["resize"] > 0:
+            image = resized(image, given["resize"], interp)
         if more is not None:
-            image = self.augmentation.shaped(image, height, width, more)
+            image = self.augmentation.shaped(image, height, width, interp, more)
         if image.shape[0] < height or image.shape[1] < width:
-            image = _enlarged(image, height, width, given["inter_method"])
+            image = _enlarged(image, height, width, interp)
         spare = np.array([image.shape[0] - height, image.shape[1] - width])
         y, x = (draws[:2] * (spare + 1) if given["rand_crop"] else spare / 2).astype(int)
         image = image[y : y + height, x : x + width]

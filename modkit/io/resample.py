@@ -17,9 +17,18 @@ _BORDERS = ("constant", "edge", "symmetric", "wrap", "reflect")
 """NumPy's names of OpenCV's border types 0 to 4."""
 
 
+DRAWN = 10
+"""The code of an interpolation that is drawn."""
+
+
+def drawn_interp(interp: int, draws: np.random.Generator | None) -> int:
+    """The code, or in place of `DRAWN` one from 0 to 4."""
+    return interp if interp != DRAWN or draws is None else int(draws.integers(5))
+
+
 def chosen_interp(interp: int, before: Sequence[int], after: Sequence[int]) -> int:
     """The interpolation of a code: 9 chooses by the sizes, 10 at random, others are as they are."""
-    if interp == 10:
+    if interp == DRAWN:
         return random.randint(0, 4)
     if interp != 9:
         return interp

@@ -186,6 +186,13 @@ def test_orders_are_those_of_mxnet(make, seed, orders):
         it.reset()
 
 
+def test_a_drawn_interpolation_comes_from_the_seed(make):
+    options = {"inter_method": 10, "data_shape": (3, 17, 13)}
+    runs = [[b.data[0].asnumpy() for b in make(**options, seed=seed)] for seed in (1, 1, 2)]
+    np.testing.assert_array_equal(*runs[:2])
+    assert not np.array_equal(*runs[1:])
+
+
 def test_a_place_is_kept(make):
     it, other = (make(batch_size=1, shuffle=True, rand_mirror_prob=0.5) for _ in range(2))
     list(it)

@@ -259,6 +259,7 @@ RANDOM = [
     {"random_h": 36, "random_s": 50, "random_l": 50},
     {"max_random_contrast": 0.3, "max_random_illumination": 20},
     {"min_crop_size": 4, "max_crop_size": 8, "data_shape": (3, 8, 8), "rand_crop": True},
+    {"inter_method": 10, "resize": 13},
 ]
 
 
