@@ -60,7 +60,7 @@ def index_lines(
 
     Args:
         key_type: converts the text of a key.
-        key: the same for messages.
+        key: the words for a key in messages.
 
     Raises:
         MissingFileError: there is no such file.

@@ -11,7 +11,7 @@ from modkit.interpreter.reverse import CustomVjp
 
 
 def same(value: Any) -> Any:
-    """The value itself: that of a loss which gives its data."""
+    """The identity: the value of a loss whose output is its data."""
     return value
 
 

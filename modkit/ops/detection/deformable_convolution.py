@@ -57,7 +57,7 @@ def _shapes(operator: str, data: Shape, attrs: Attrs) -> dict[str, Shape]:
 
 
 def _schema(operator: str) -> Callable[..., Any]:
-    """Register one of both operators."""
+    """The decorator that registers one of the two operators."""
     return op(
         operator,
         precision="float32",

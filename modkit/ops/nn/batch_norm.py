@@ -161,7 +161,7 @@ def _normalise(
 ) -> tuple[tuple[jax.Array, jax.Array, jax.Array], dict[str, jax.Array]]:
     """The result, mean and variance by channel; and the new moving statistics.
 
-    All of them have its inputs and parameters.
+    Its inputs and parameters are those of all batch norms.
     """
     require_floating(data, "BatchNorm")
     axis = axis % data.ndim
