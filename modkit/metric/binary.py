@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -61,16 +61,19 @@ class BinaryMetrics:
     Attributes are ``precision``, ``recall``, ``fscore``, ``total_examples``, ``true_positives``,
     ``false_positives``, ``false_negatives`` and ``true_negatives``, and each with ``global_``
     before it.
+
+    Args:
+        pools: both counts; those of a metric are changed in place.
     """
 
-    def __init__(self, pools: Sequence[Any] = (np.zeros(4), np.zeros(4))):
-        self._pools = [np.array(pool, np.int64) for pool in pools]
+    def __init__(self, pools: list[Any] | None = None):
+        self._pools = [np.zeros(4)] * 2 if pools is None else pools
 
     def __getattr__(self, name: str) -> Any:
         value = _VALUES.get(name.removeprefix("global_"))
         if value is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return value(*self._pools[name.startswith("global_")].tolist())
+        return value(*map(int, self._pools[name.startswith("global_")]))
 
     def matthewscc(self, use_global: bool = False) -> float:
         """`matthews` of the counts."""
@@ -80,15 +83,15 @@ class BinaryMetrics:
         """Count a batch; LabelError if its labels have more than two values."""
         *counts, more_than_two = BinaryCounts()(np.asarray(label), np.asarray(pred))
         check_binary("update_binary_stats", more_than_two)
-        self._pools = [pool + counts for pool in self._pools]
+        self._pools[:] = [pool + counts for pool in self._pools]
 
     def local_reset_stats(self) -> None:
         """Forget the counts that are not global."""
-        self._pools[0] = np.zeros(4, np.int64)
+        self._pools[0] = np.zeros(4)
 
     def reset_stats(self) -> None:
         """Forget all counts."""
-        self._pools = [np.zeros(4, np.int64)] * 2
+        self._pools[:] = [np.zeros(4)] * 2
 
 
 class PresentMetrics:

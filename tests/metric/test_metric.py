@@ -335,6 +335,25 @@ def leave_pending(metric):
     metric.absorb(metric.fused()([np.array([0, 1], "float32")], [np.eye(2, dtype="float32")]))
 
 
+@pytest.mark.parametrize("average", ["micro", "macro"])
+def test_an_update_of_a_subclass_may_count_class_1_itself(average):
+    class Own(modkit.metric.F1):
+        def update(self, labels, preds):
+            self.metrics.update_binary_stats(labels, preds)
+            self.sum_metric += self.metrics.fscore
+            self.num_inst += 1
+            if average == "macro":
+                self.metrics.reset_stats()
+
+    metric = Own(average=average)
+    for label in (1, 0):
+        metric.update(nd.array([label]), nd.array([[0.1, 0.9]]))
+    assert metric.get()[1] == (0.5 if average == "macro" else (1 + 2 / 3) / 2)
+    assert metric.metrics.total_examples == (0 if average == "macro" else 2)
+    metric.reset()
+    assert metric.metrics.global_total_examples == 0
+
+
 def test_counts_of_class_1_are_there_as_in_mxnet():
     labels = [nd.array([1, 1, 0, 1])]
     outputs = [nd.array([[0.3, 0.7], [0.6, 0.4], [0.2, 0.8], [0.1, 0.9]])]
