@@ -37,23 +37,27 @@ SYNTAX: list[tuple[str, str]] = [
 ]  # fmt: skip
 """Regular expressions of Python 2's syntax, and their replacements in Python 3."""
 
-NAMES = {
+_BUILTINS = {
     "xrange": "range", "unicode": "str", "basestring": "str", "raw_input": "input",
     "long": "int", "unichr": "chr", "reduce": "functools.reduce", "reload": "importlib.reload",
     "execfile": "exec(open(...).read())", "cmp": "(a > b) - (a < b)", "file": "open",
     "apply": "f(*arguments)", "buffer": "memoryview", "intern": "sys.intern",
-    "iteritems": "items", "itervalues": "values", "iterkeys": "keys", "has_key": "key in d",
-    "viewitems": "items", "viewvalues": "values", "viewkeys": "keys",
-    "izip": "zip", "imap": "map", "ifilter": "filter", "izip_longest": "itertools.zip_longest",
-    "maxint": "sys.maxsize", "setdefaultencoding": "leave it out, strings are Unicode",
-    "getcwdu": "os.getcwd", "func_name": "__name__", "func_code": "__code__",
-    "func_defaults": "__defaults__", "im_func": "__func__", "im_self": "__self__",
+}  # fmt: skip
+_MODULES = {
     "cPickle": "pickle", "Queue": "queue", "urllib2": "urllib.request", "StringIO": "io.StringIO",
     "cStringIO": "io.StringIO", "ConfigParser": "configparser", "Tkinter": "tkinter",
     "urlparse": "urllib.parse", "commands": "subprocess", "thread": "_thread", "md5": "hashlib.md5",
     "sets": "set", "exceptions": "builtins", "Image": "from PIL import Image",
     "SocketServer": "socketserver", "HTMLParser": "html.parser", "__builtin__": "builtins",
     "copy_reg": "copyreg", "anydbm": "dbm", "cookielib": "http.cookiejar", "httplib": "http.client",
+}  # fmt: skip
+_ATTRIBUTES = {
+    "iteritems": "items", "itervalues": "values", "iterkeys": "keys", "has_key": "key in d",
+    "viewitems": "items", "viewvalues": "values", "viewkeys": "keys",
+    "izip": "zip", "imap": "map", "ifilter": "filter", "izip_longest": "itertools.zip_longest",
+    "maxint": "sys.maxsize", "setdefaultencoding": "leave it out, strings are Unicode",
+    "getcwdu": "os.getcwd", "func_name": "__name__", "func_code": "__code__",
+    "func_defaults": "__defaults__", "im_func": "__func__", "im_self": "__self__",
     "maketrans": "str.maketrans", "urlretrieve": "urllib.request.urlretrieve",
     "urlopen": "urllib.request.urlopen", "urlencode": "urllib.parse.urlencode",
     "next": "next(iterator)", "letters": "string.ascii_letters", "atoi": "int", "atof": "float",
@@ -61,7 +65,11 @@ NAMES = {
     "StringType": "str", "UnicodeType": "str", "IntType": "int", "FloatType": "float",
     "ListType": "list", "TupleType": "tuple", "DictType": "dict", "isCallable": "callable",
 }  # fmt: skip
-"""Names of Python 2, and their successors."""
+NAMES: list[tuple[type[Exception], dict[str, str]]] = [
+    (NameError, _BUILTINS), (ModuleNotFoundError, _MODULES),
+    (ImportError, _ATTRIBUTES), (AttributeError, _ATTRIBUTES),
+]  # fmt: skip
+"""Names of Python 2 and their successors, by the error of Python 3."""
 
 _LAZY = r"(map|zip|filter|dict_keys|dict_values|dict_items)"
 MESSAGES: list[tuple[str, str]] = [
@@ -145,11 +153,11 @@ def explanation(error: BaseException) -> str:
     if isinstance(error, SyntaxError):
         path = error.filename
         return _syntax(path, error) if path and Path(path).is_file() else ""
-    if isinstance(error, NameError | ImportError | AttributeError):
-        imported = re.match(r"cannot import name '(\w+)'", str(error))
-        name = imported[1] if imported else error.name
-        if name in NAMES:
-            return f"{name} is Python 2; in Python 3: {NAMES[name]}"
+    imported = re.match(r"cannot import name '(\w+)'", str(error))
+    name = imported[1] if imported else getattr(error, "name", None)
+    for kind, names in NAMES:
+        if isinstance(error, kind) and name in names:
+            return f"{name} is Python 2; in Python 3: {names[name]}"
     return next((advice for message, advice in MESSAGES if re.search(message, str(error))), "")
 
 

@@ -72,6 +72,10 @@ def png():
     return file.getvalue()
 
 
+JPEG = b"\xff\xd8\xff\xe1\x08\x04Exif" + bytes(32)
+START = io.BytesIO(JPEG)
+
+
 def counts(**keywords):
     pyplot = importlib.import_module("matplotlib.pyplot")
     assert (pyplot.hist([1, 2], **keywords)[0] == pyplot.gca().hist([1, 2], **keywords)[0]).all()
@@ -124,7 +128,11 @@ OLD = [
     (lambda: [each.tag for each in ET.fromstring("<a><b/></a>").getchildren()], ["b"]),
     (lambda: importlib.import_module("imghdr").what(None, png()), "png"),
     (lambda: importlib.import_module("imghdr").what(None, b"text" * 20), None),
+    (lambda: importlib.import_module("imghdr").what(None, JPEG), "jpeg"),
+    (lambda: (importlib.import_module("imghdr").what(START), START.tell()), ("jpeg", 0)),
+    (lambda: importlib.import_module("cgi").escape('"<"'), '"&lt;"'),
     (lambda: importlib.import_module("scipy").ones(2).tolist(), [1, 1]),
+    (lambda: importlib.import_module("scipy").sqrt(-1), 1j),
     (lambda: importlib.import_module("scipy.signal").hamming(3)[1], 1),
     (lambda: importlib.import_module("scipy.misc").imrotate(np.eye(2), 90)[0, 0], 0),
     (lambda: ImageDraw.Draw(Image.new("L", (9, 9))).textsize("a") > (0, 0), True),
@@ -154,6 +162,8 @@ def test_errors_that_have_other_causes_stay(shims):
         _ = time.clokc
     with pytest.raises(AttributeError):
         _ = np.no_such_name
+    with pytest.raises(TypeError, match="normed"):
+        np.histogram([1], normed=False, density=True)
 
 
 def test_warnings_of_numpy_name_the_line_of_the_program(shims):
@@ -312,6 +322,8 @@ FAILS = [
     ("import distutils.nothing", "setuptools<81"),
     ("weight", ""),
     ("int('x')", ""),
+    ("io.apply", ""),
+    ("Image.open", ""),
 ]
 
 

@@ -183,10 +183,12 @@ class Shims:
         @functools.wraps(function)
         def renaming(*args: Any, **kwargs: Any) -> Any:
             for old in keywords.keys() & kwargs.keys():
-                self.record(f"{path}({old}=)", f"{keywords[old]}=" if keywords[old] else "ignored")
-                value = kwargs.pop(old)
-                if keywords[old]:
-                    kwargs[keywords[old]] = value
+                new = keywords[old]
+                if new not in kwargs:  # else the function refuses the old one
+                    self.record(f"{path}({old}=)", f"{new}=" if new else "ignored")
+                    value = kwargs.pop(old)
+                    if new:
+                        kwargs[new] = value
             return function(*args, **kwargs)
 
         return renaming
@@ -255,7 +257,7 @@ class _Modules(importlib.abc.MetaPathFinder):
         if fullname not in MODULES:
             return None
         module = importlib.import_module(MODULES[fullname])
-        self._shims.record(fullname, module.__name__)
+        self._shims.record(fullname, _spelling(module.__name__))
         return importlib.machinery.ModuleSpec(
             fullname, Loaded(module), is_package=hasattr(module, "__path__")
         )

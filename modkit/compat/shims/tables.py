@@ -74,7 +74,7 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "asyncio": _own("coroutine"),
     "base64": {"encodestring": "base64.encodebytes", "decodestring": "base64.decodebytes"},
-    "cgi": {"escape": "html.escape"},
+    "cgi": {"escape": f"{_SHIMS}.modules.cgi.escape"},
     "collections": _in("collections.abc", *_COLLECTIONS.split()),
     "configparser": {
         "SafeConfigParser": "configparser.ConfigParser",
@@ -112,7 +112,9 @@ NAMES: dict[str, dict[str, str]] = {
     "PIL.ImageFont": {"FreeTypeFont.getsize": f"{_SHIMS}.pictures.getsize"},
     "scipy": {
         **_in("numpy", *(name for name in np.__all__ if callable(getattr(np, name)))),
-        "interp": "numpy.interp",
+        **_in("numpy.emath", "arccos", "arcsin", "arctanh", "log", "log10", "log2", "logn"),
+        **_in("numpy.emath", "power", "sqrt"),
+        **_in("numpy.random", "rand", "randn"),
     },
     "scipy.integrate": {
         "cumtrapz": "scipy.integrate.cumulative_trapezoid",
@@ -151,8 +153,7 @@ KEYWORDS: dict[str, dict[str, dict[str, str]]] = {
 
 MODULES: dict[str, str] = {
     **_in(f"{_SHIMS}.modules", "imp", "distutils", "distutils.dir_util", "distutils.spawn"),
-    **_in(f"{_SHIMS}.modules", "distutils.util", "distutils.version", "imghdr"),
-    "cgi": "html",
+    **_in(f"{_SHIMS}.modules", "distutils.util", "distutils.version", "imghdr", "cgi"),
     "numpy.linalg.linalg": "numpy.linalg",
     "numpy.testing.utils": "numpy.testing",
     "pipes": "shlex",

@@ -1,4 +1,4 @@
-"""``imp``: modules loaded from paths; today ``importlib``."""
+"""``importlib``: modules loaded from paths."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""``distutils``: what programs, not installers, used of it."""
+"""``setuptools``; here the modules that programs use, without those of installers."""

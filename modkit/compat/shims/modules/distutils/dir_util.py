@@ -1,4 +1,4 @@
-"""``distutils.dir_util``: folders made, copied and removed."""
+"""``shutil``, ``os.makedirs``: folders made, copied and removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``distutils.spawn``: programs on the path."""
+"""``shutil.which``: programs on the path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``distutils.util``: truth of words."""
+"""``text in ("1", "true", "yes")``: truth values of words."""
 
 from __future__ import annotations
 

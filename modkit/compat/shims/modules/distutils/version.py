@@ -1,4 +1,4 @@
-"""``distutils.version``: version numbers that compare."""
+"""``packaging.version``: version numbers that compare."""
 
 from __future__ import annotations
 
