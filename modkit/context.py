@@ -42,7 +42,8 @@ class Context(Scope, metaclass=_WithDefault):
     __slots__ = ("device_id", "device_typeid")
 
     def __init__(self, device_type: str | Context, device_id: int = 0):
-        if isinstance(device_type, Scope):  # a context
+        # A str comes first: the outermost context is made before the class is bound to its name.
+        if not isinstance(device_type, str) and isinstance(device_type, Context):
             self.device_typeid, self.device_id = device_type.device_typeid, device_type.device_id
             return
         if device_type not in self.devstr2type:

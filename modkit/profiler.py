@@ -26,6 +26,7 @@ from modkit.errors import (
     ParameterError,
     expect,
     not_taken,
+    one_of,
 )
 from modkit.files import FileAccessError, atomic_write, named_errors
 from modkit.lazy import dir_of
@@ -256,8 +257,7 @@ def dumps(
         ("format", format, ("table", "json")),
         ("sort_by", sort_by, tuple(map(str.lower, columns))),
     ):
-        if value not in known:
-            raise ParameterError(f"dumps: {name}: got {value!r}, expected one of {known}")
+        one_of(f"dumps: {name}", value, known)
     with _lock:
         sections = {section: dict(times) for section, times in _times_ms.items()}
         if reset:

@@ -340,6 +340,7 @@ VALUES = [
      ["got 'flot32'", "expected an element type", "Did you mean 'float32'"]),
     (lambda: mx.nd.array([[1, 2], [3]]), TypeError, ["array", "list cannot become an array"]),
     (lambda: mx.Context("cuda", 0), ValueError, ["got device type 'cuda'", "expected one of cpu"]),
+    (lambda: mx.Context(mx.AttrScope()), ValueError, ["got device type <modkit", "one of cpu"]),
 ]  # fmt: skip
 
 ORDER = [

@@ -185,10 +185,10 @@ def test_profiler_writes_a_trace(tmp_path):
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: mx.profiler.dumps(format="xml"), "format: got 'xml', expected one of .'table'"),
-        (lambda: mx.profiler.dumps(sort_by=None), "sort_by: got None, expected one of .'count'"),
+        (lambda: mx.profiler.dumps(format="xml"), "format: got 'xml', expected one of 'table'"),
+        (lambda: mx.profiler.dumps(sort_by=None), "sort_by: got None, expected one of 'count'"),
         (lambda: mx.profiler.dumps(sort_by="TOTAL"), "sort_by: got 'TOTAL'"),
-        (lambda: mx.profiler.dumps(reset=2), r"dumps: reset: got 2, expected one of \(True"),
+        (lambda: mx.profiler.dumps(reset=2), r"dumps: reset: got 2, expected one of True, False"),
         (lambda: mx.profiler.dumps(ascending="False"), "ascending: got 'False', expected"),
         (lambda: mx.profiler.set_config(dump_period="x"), "dump_period: got 'x', expected sec"),
         (lambda: mx.profiler.set_config(dump_period=True), "dump_period: got True"),

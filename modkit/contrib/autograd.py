@@ -24,10 +24,14 @@ def TrainingStateScope(enter_state: bool) -> Any:
     return autograd.record() if enter_state else autograd.pause()
 
 
-train_section = functools.partial(TrainingStateScope, True)
-"""A scope that records, in training mode: ``mx.autograd.record()``."""
-test_section = functools.partial(TrainingStateScope, False)
-"""A scope inside of `train_section` that does not record: ``mx.autograd.pause()``."""
+def train_section() -> Any:
+    """A scope that records, in training mode: ``mx.autograd.record()``."""
+    return TrainingStateScope(True)
+
+
+def test_section() -> Any:
+    """A scope inside of `train_section` that does not record: ``mx.autograd.pause()``."""
+    return TrainingStateScope(False)
 
 
 def backward(

@@ -108,8 +108,8 @@ class ImageDetIter(ImageIter):
         (count, width), (least, own) = label_shape, self.label_shape
         if count < least or width != own:
             raise ShapeError(
-                f"ImageDetIter: label_shape: got {count} boxes of {width} numbers, expected at "
-                f"least the {least} of {own} of the data"
+                f"ImageDetIter: label_shape: got {count} boxes of {width} numbers, expected "
+                f"{least} or more boxes of {own}, as in the data"
             )
 
     def reshape(
@@ -174,7 +174,9 @@ class ImageDetIter(ImageIter):
             pixels = image.transpose(1, 2, 0) * scale + offset
             whole = (np.clip(pixels, 0, 255) if clip else pixels).astype(np.int64).astype(np.uint8)
             boxes = label[label[:, 0] >= 0]
-            colors = [tuple(color or random.choices(range(256), k=3)) for _ in boxes]
+            colors = [
+                tuple(random.choices(range(256), k=3) if color is None else color) for _ in boxes
+            ]
             drawn = with_boxes(whole, boxes, colors, thickness, id2labels or {})
             if waitKey is not None:
                 show(drawn, window_name, waitKey)

@@ -121,6 +121,7 @@ def test_old_gradients():
     x = mx.nd.ones((1,))
     x.attach_grad()
     for scope in (mx.contrib.autograd.train_section, mx.contrib.autograd.test_section):
+        assert scope.__doc__.startswith("A scope")
         with mx.contrib.autograd.TrainingStateScope(scope is mx.contrib.autograd.test_section):
             found = mx.autograd.is_recording(), mx.autograd.is_training()
             with scope():

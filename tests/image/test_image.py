@@ -243,7 +243,7 @@ def test_boxes_are_drawn(folder, monkeypatch):
     shown = []
     opencv = types.SimpleNamespace(imshow=lambda *a: shown.append(a), waitKey=shown.append)
     monkeypatch.setitem(sys.modules, "cv2", opencv)
-    image = next(it.draw_next(red, waitKey=7, window_name="boxes"))
+    image = next(it.draw_next(np.array(red), waitKey=7, window_name="boxes"))
     (name, blue_first), wait_ms = shown
     assert (name, wait_ms) == ("boxes", 7) and (blue_first == image[..., ::-1]).all()
 
