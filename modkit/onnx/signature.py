@@ -68,7 +68,7 @@ def signature_of(
     if len(shapes) != len(wanted):
         raise ParameterError(
             f"in_shapes: got {shapes}, expected a shape for each of {data}. "
-            "A parameter among these is missing in params"
+            "If one of these is a parameter, params lacks it"
         )
     by_name = {n: _whole(n, s) for n, s in zip(wanted, shapes, strict=True)}
     if isinstance(types, Mapping):

@@ -34,6 +34,11 @@ def random(shape, dtype="float32", low=None):
 
 
 FORMS = {
+    "no axes": Form(
+        13, "float[2,3] x", "float[2,3] y",
+        "a = Unsqueeze(x, none) y = Slice(a, none, none)",
+        {"x": random((2, 3))}, {"none": np.array([], "int64")},
+    ),
     "pow int": Form(
         13, "float[2,3] x", "float[2,3] y",
         "y = Pow(x, e)",

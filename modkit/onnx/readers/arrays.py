@@ -67,7 +67,9 @@ def _unsqueeze(node: OnnxNode) -> Symbol:
 
 def _from_first(node: OnnxNode, axes: list[int], more: int = 0) -> list[int]:
     """Axes of the first input, and as many more, none of them negative."""
-    return axes if min(axes) >= 0 else [axis % (node.rank() + more) for axis in axes]
+    if all(axis >= 0 for axis in axes):
+        return axes
+    return [axis % (node.rank() + more) for axis in axes]
 
 
 def with_axes_ahead(x: Symbol, count: int) -> Symbol:
@@ -106,7 +108,7 @@ def _slice(node: OnnxNode) -> Symbol:
         ends = [_FAR if isinstance(e, str) else e for e in open_]
     else:
         ends = node.ints(2, "ends")
-    begin: list[int | None] = [None] * (max(axes) + 1)
+    begin: list[int | None] = [None] * (max(axes, default=0) + 1)
     end, step = list(begin), list(begin)
     dims = node.dims() or (None,) * len(begin)
     for axis, b, e, s in zip(axes, starts, ends, steps, strict=True):
