@@ -129,11 +129,11 @@ def test_convolutions_over_words_tell_sentences_apart(smoke):
 
 def test_sentences_do_not_depend_on_the_order_of_sets(recipe, monkeypatch):
     text_cnn = recipe("text_cnn")
-    monkeypatch.setattr(text_cnn, "PARTS", ["signal"])
+    monkeypatch.setattr(text_cnn, "PARTS", ["linalg"])
     found = []
     for words in ("'one', 'two'", "'two', 'one'"):
         text = f"Some words of a sentence with ``{{{words}}}``"
-        monkeypatch.setattr("scipy.signal.lombscargle.__doc__", text)
+        monkeypatch.setattr("scipy.linalg.det.__doc__", text)
         found.append(text_cnn.sentences())
     assert found[0] == found[1]
 

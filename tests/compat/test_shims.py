@@ -133,7 +133,6 @@ OLD = [
     (lambda: importlib.import_module("cgi").escape('"<"'), '"&lt;"'),
     (lambda: importlib.import_module("scipy").ones(2).tolist(), [1, 1]),
     (lambda: importlib.import_module("scipy").sqrt(-1), 1j),
-    (lambda: importlib.import_module("scipy.signal").hamming(3)[1], 1),
     (lambda: importlib.import_module("scipy.misc").imrotate(np.eye(2), 90)[0, 0], 0),
     (lambda: ImageDraw.Draw(Image.new("L", (9, 9))).textsize("a") > (0, 0), True),
     (lambda: ImageFont.load_default().getsize("a") > (0, 0), True),
