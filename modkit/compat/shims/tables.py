@@ -111,7 +111,7 @@ NAMES: dict[str, dict[str, str]] = {
     "PIL.ImageDraw": {"ImageDraw.textsize": f"{_SHIMS}.pictures.textsize"},
     "PIL.ImageFont": {"FreeTypeFont.getsize": f"{_SHIMS}.pictures.getsize"},
     "scipy": {
-        **_in("numpy", *(name for name in np.__all__ if callable(getattr(np, name)))),
+        **_in("numpy", *(name for name in np.__all__ if callable(vars(np).get(name)))),
         **_in("numpy.emath", "arccos", "arcsin", "arctanh", "log", "log10", "log2", "logn"),
         **_in("numpy.emath", "power", "sqrt"),
         **_in("numpy.random", "rand", "randn"),
