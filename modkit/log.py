@@ -30,13 +30,14 @@ class _Formatter(logging.Formatter):
 
     def __init__(self, colour: bool = False):
         head = "%(levelname).1s%(asctime)s %(process)d %(pathname)s:%(funcName)s:%(lineno)d]"
-        super().__init__(f"%(begin)s{head}%(end)s %(message)s", "%m%d %H:%M:%S")
+        super().__init__(head, "%m%d %H:%M:%S")
         self._colour = colour
 
-    def format(self, record: logging.LogRecord) -> str:
-        colour = _COLOURS.get(record.levelno, _COLOURS[WARNING])
-        record.begin, record.end = (colour, _RESET) if self._colour else ("", "")
-        return super().format(record)
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        head = super().formatMessage(record)
+        if self._colour:
+            head = f"{_COLOURS.get(record.levelno, _COLOURS[WARNING])}{head}{_RESET}"
+        return f"{head} {record.message}"
 
 
 def hide_library_records() -> None:

@@ -147,6 +147,15 @@ def test_loggers(tmp_path):
         assert mx.log.getLogger() is logging.getLogger()
 
 
+def test_lines_of_logs_leave_what_records_carry():
+    logger = mx.log.get_logger("modkit.streamed")
+    (handler,) = logger.handlers
+    record = logging.makeLogRecord({"msg": "m %d", "args": (1,), "levelname": "INFO", "begin": 3})
+    assert re.fullmatch(r"(\x1b\S+)?I\d{4} [\d:]{8} .*:\d+\](\x1b\S+)? m 1", handler.format(record))
+    assert vars(record)["begin"] == 3
+    logger.removeHandler(handler)
+
+
 def test_profiler_writes_a_trace(tmp_path):
     mx.profiler.set_config(profile_all=True, filename=str(tmp_path / "trace.json"))
     domain = mx.profiler.Domain("mine")
