@@ -26,6 +26,7 @@ from modkit.compat.shims import Shims
 from modkit.compat.shims.modules import imp
 from modkit.compat.shims.modules.distutils import dir_util, spawn, util
 from modkit.compat.shims.modules.distutils.version import LooseVersion, StrictVersion
+from modkit.compat.shims.shims import _spelling
 from modkit.compat.shims.tables import KEYWORDS, MODULES, NAMES
 
 
@@ -59,6 +60,7 @@ def test_keywords_have_their_new_names(shims, module):
 def test_replacements_of_modules_exist():
     for path in MODULES.values():
         assert pkgutil.resolve_name(path).__name__ == path
+        assert "modkit" not in _spelling(path), "no modern spelling"
 
 
 def opened(path, mode):

@@ -1,4 +1,4 @@
-"""``scipy.misc`` of SciPy 1.1, its functions for pictures, over Pillow."""
+"""``PIL.Image``: the functions for pictures of SciPy 1.1's ``scipy.misc``."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""``setuptools``; here the modules that programs use, without those of installers."""
+"""``setuptools``, ``packaging.version``, ``shutil``."""
