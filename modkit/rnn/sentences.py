@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import random
+import sys
 from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any
 
@@ -206,5 +207,5 @@ def _bucketed(
         row[: len(sentence)] = sentence
         rows[buckets[at]].append(row)
     # Not in the log: MXNet prints it.
-    print(f"WARNING: discarded {discarded} sentences longer than the largest bucket.")  # noqa: T201
+    sys.stdout.write(f"WARNING: discarded {discarded} sentences longer than the largest bucket.\n")
     return {bucket: np.stack(found) for bucket, found in rows.items() if found}
