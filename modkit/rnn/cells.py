@@ -30,7 +30,7 @@ class LSTMStep(BaseRNNCell):
     """A step of dense and of convolutional LSTM cells. The states are h and c."""
 
     _activation: Activation = "tanh"
-    _gate_names = ("_i", "_f", "_c", "_o")
+    _gate_names: Sequence[str] = ["_i", "_f", "_c", "_o"]
 
     @property
     def state_info(self) -> list[dict[str, Any]]:
@@ -55,7 +55,7 @@ class GRUStep(BaseRNNCell):
     """A step of dense and of convolutional GRU cells."""
 
     _activation: Activation = "tanh"
-    _gate_names = ("_r", "_z", "_o")
+    _gate_names: Sequence[str] = ["_r", "_z", "_o"]
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> CellOutput:
         name = self._next_step(states)

@@ -53,7 +53,7 @@ class FusedRNNCell(BaseRNNCell):
         self._num_hidden, self._num_layers, self._mode = num_hidden, num_layers, mode
         self._bidirectional, self._dropout = bidirectional, dropout
         self._get_next_state, self._forget_bias = get_next_state, forget_bias
-        self._gate_names = GATE_NAMES[mode]
+        self._gate_names = [*GATE_NAMES[mode]]
         self._directions = ["l", "r"] if bidirectional else ["l"]
         self._layout = num_hidden, num_layers, mode, bidirectional
         init = FusedRNN(None, num_hidden, num_layers, mode, bidirectional, forget_bias)

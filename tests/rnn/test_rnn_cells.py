@@ -270,3 +270,12 @@ def test_discarded_sentences_are_counted_on_stdout(capsys):
     assert capsys.readouterr().out == (
         "WARNING: discarded 1 sentences longer than the largest bucket.\n"
     )
+
+
+def test_names_of_gates_are_of_the_types_that_programs_add_to():
+    names = {"rnn_relu": [""], "lstm": ["_i", "_f", "_c", "_o"], "gru": ["_r", "_z", "_o"]}
+    for mode, gates in names.items():
+        assert mx.rnn.FusedRNNCell(3, mode=mode)._gate_names == gates
+    assert mx.rnn.RNNCell(3)._gate_names == ("",)
+    assert mx.rnn.LSTMCell(3)._gate_names == names["lstm"]
+    assert mx.rnn.GRUCell(3)._gate_names == names["gru"]
