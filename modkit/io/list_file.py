@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from modkit.errors import FileFormatError
 from modkit.files import text_lines
+
+T = TypeVar("T")
 
 LINE = "a number, labels and a path, with tabs between"
 """A line of a list, for messages."""
@@ -34,14 +36,12 @@ def list_lines(path: str | os.PathLike[str]) -> Iterator[ListLine]:
         MissingFileError: there is no such file.
         FileFormatError: a line is none of a list.
     """
-    for at, line in text_lines(path):
-        if line.strip():
-            try:
-                number, *labels, name = line.split("\t")
-                found = ListLine(at, int(number), [float(each) for each in labels], name.strip())
-            except ValueError as error:
-                raise bad_line(path, at, line, LINE) from error
-            yield found
+    return _parsed(path, _list_line, LINE)
+
+
+def _list_line(at: int, line: str) -> ListLine:
+    number, *labels, name = line.split("\t")
+    return ListLine(at, int(number), [float(each) for each in labels], name.strip())
 
 
 def index_entry(line: str, key_type: Callable[[str], Any]) -> tuple[Any, int]:
@@ -66,12 +66,20 @@ def index_lines(
         MissingFileError: there is no such file.
         FileFormatError: a line is none of an index.
     """
+    expected = f"{key}, a tab and a number"
+    return _parsed(path, lambda _, line: index_entry(line, key_type), expected)
+
+
+def _parsed(
+    path: str | os.PathLike[str], parse: Callable[[int, str], T], expected: str
+) -> Iterator[T]:
+    """Lines of a file that are not empty, as ``parse`` of their number and text returns them."""
     for at, line in text_lines(path):
         if line.strip():
             try:
-                found = index_entry(line, key_type)
+                found = parse(at, line)
             except (ValueError, TypeError) as error:
-                raise bad_line(path, at, line, f"{key}, a tab and a number") from error
+                raise bad_line(path, at, line, expected) from error
             yield found
 
 
