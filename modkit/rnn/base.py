@@ -105,7 +105,7 @@ class BaseRNNCell(ChecksArguments):
             NotSupportedError: the cell processes whole sequences only.
         """
         if self._steps:
-            raise NotImplementedError
+            raise NotImplementedError(f"{type(self).__name__}.__call__ is not defined")
         raise NotSteppableError(
             f"{type(self).__name__} cannot be called for one step; use unroll()"
         )

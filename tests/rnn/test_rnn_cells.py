@@ -265,7 +265,7 @@ def test_methods_of_own_cells_get_what_mxnet_gives_them():
 
 
 def test_discarded_sentences_are_counted_on_stdout(capsys):
-    """Where MXNet's programs print it."""
+    """MXNet prints the count there too."""
     mx.rnn.BucketSentenceIter([[1, 2, 3], [1, 2], [3, 4], [4, 5, 6, 7]], 2, buckets=[2, 3])
     assert capsys.readouterr().out == (
         "WARNING: discarded 1 sentences longer than the largest bucket.\n"

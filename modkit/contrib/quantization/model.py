@@ -233,9 +233,9 @@ def quantize_graph(
         ParameterError: an argument has another value, or a name that the symbol does not have.
     """
     one_of("quantization: calib_mode", calib_mode, ("none", "naive", "entropy", "customize"))
-    given = calib_mode != "customize" or LayerOutputCollector is not None
-    expected = "a collector for calib_mode='customize'"
-    expect(given, "quantization: LayerOutputCollector", LayerOutputCollector, expected)
+    if calib_mode == "customize" and LayerOutputCollector is None:
+        expected = "a collector for calib_mode='customize'"
+        raise wrong("quantization: LayerOutputCollector", None, expected)
     nodes = sym.graph.nodes
     excluded = _checked_names("excluded_sym_names", excluded_sym_names, [n.name for n in nodes])
     kinds = {each for n in nodes if n.known_op for each in (n.op_name, n.known_op.name)}

@@ -41,9 +41,9 @@ class Vocabulary:
             raise wrong("Vocabulary: counter", type(counter), "a collections.Counter of tokens")
         expect(min_freq >= 1, "Vocabulary: min_freq", min_freq, "1 or more")
         special = [unknown_token, *(reserved_tokens or [])]
-        expected = f"different tokens, without {unknown_token!r}"
-        differ = len(set(special)) == len(special)
-        expect(differ, "Vocabulary: reserved_tokens", reserved_tokens, expected)
+        if len(set(special)) < len(special):
+            expected = f"different tokens, without {unknown_token!r}"
+            raise wrong("Vocabulary: reserved_tokens", reserved_tokens, expected)
         self._unknown_token = unknown_token
         self._reserved_tokens = None if reserved_tokens is None else list(reserved_tokens)
         pairs = sorted((counter or Counter()).items(), key=lambda pair: pair[0])
