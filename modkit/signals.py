@@ -17,7 +17,7 @@ _USUAL = tuple(int(getattr(signal, name)) for name in _NAMES if hasattr(signal, 
 """Signals compared at every block, together with those that have a Python handler."""
 
 _ALL = tuple(map(int, signal.valid_signals()))
-_EVERY = 64
+_EVERY = 256
 """Blocks between two scans of all signals' handlers; a scan costs as much as 8 blocks."""
 
 _MAIN = threading.main_thread().ident
@@ -63,7 +63,7 @@ class DeferredSignals:
     signals are recorded, and after the outermost one each runs the handler that it would have
     run. Python runs handlers in the main thread only, so other threads have nothing to defer.
 
-    A handler of a rare signal that is installed between two blocks is found after at most 64 more.
+    A handler of a rare signal that is installed between two blocks is found after at most 256 more.
     """
 
     __slots__ = ("_caught", "_installed")

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import itertools
 import operator
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
@@ -18,14 +17,15 @@ from modkit.errors import NotReadyError, ParameterError
 from modkit.io import DataBatch
 from modkit.kvstore import KVStore
 from modkit.metric import EvalMetric
+from modkit.module.binding import Binding
 from modkit.module.data_batch import held
 from modkit.module.module_optimizer import ModuleOptimizer
 from modkit.module.split_batch import value_of
 from modkit.ndarray.storage import accepted, settle, take_over
 from modkit.optimizer.calls import Indices
 from modkit.optimizer.rule_optimizer import shows_calls
-from modkit.signals import DeferredReads
-from modkit.step.bound import Pass, StepPass, Update
+from modkit.signals import DeferredReads, DeferredSignals
+from modkit.step.bound import Bound, Pass, StepPass, Update
 from modkit.step.shards import FusedRule
 
 CALLS = ("forward", "backward", "forward_backward", "update", "update_metric")
@@ -147,44 +147,53 @@ def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Su
     if changed or not vars(module).keys().isdisjoint(CALLS) or module._state_names:
         return None
     group, (updater, names, indices, fused) = module._exec_group, update_request(module)
-    label_names = group.binding.label_names
-    metric = eval_metric.fused(label_names, group.output_names)
+    binding, store, count = group.binding, group.store, len(module._data_names)
+    metric = eval_metric.fused(binding.label_names, group.output_names)
     if fused is None or metric is None:
         return None
     own: ModuleOptimizer = module._module_optimizer
-    store, hyper, shards = group.store, updater.optimizer.hyper, own.shards
-    for batch in batches:
-        if isinstance(batch, DataBatch):
-            settle((*(batch.data or ()), *(batch.label or ())))
-    with own.lock, store.lock, DeferredReads():  # as in `Module.forward` and `Module.update`
-        arrays = _inputs_of(group, batches, len(module._data_names))
-        if not arrays:
+    found = _values_of(batches, binding, count)
+    if found is None:
+        return None
+    with own.lock, store.lock, DeferredSignals():
+        # Another thread may have bound anew, or stored the parameters another way.
+        if group.binding is not binding or binding.apart is not store.apart:
+            return None
+        inputs = _fed(group, batches, found, count)
+        if not inputs:
             return None
         if not module._order_seen and batches[0].provide_data:
             module._check_order(batches[0], "forward: data_batch")
             module._order_seen = True
-        bound = group.binding.bounds[0]
+        bound = binding.bounds[0]
         module._copies, module._params_dirty, module._lacks_labels = None, True, False
         # First what may be refused, then what counts.
         if not bound.cotangents.only_losses:
             bound.cotangents.require([])
-        keys = map(bound.draw, itertools.repeat(fused))
-        tables = map(hyper, itertools.repeat(indices))
-        store.adopt(names, states_of(group, shards, updater, names, indices), shards)
-        steps = zip(arrays, tables, keys, strict=False)  # a schedule may raise: no key is drawn
-        steps = list(steps) if len(arrays) == 1 else _all_or_none(steps, updater.optimizer)
-        *queued, (data, table, key) = steps
+        states = states_of(group, own.shards, updater, names, indices)
+        store.adopt(names, states, own.shards)
+        optimizer = updater.optimizer
+        if len(inputs) == 1:
+            (data,), queued = inputs, ()
+            table, key = optimizer.hyper(indices), bound.draw(fused)
+        else:
+            *queued, (data, table, key) = _queued(inputs, optimizer, indices, bound, fused)
         update = Update(names, fused, table, queued)
-        sums = StepPass(bound, store, data, key, update).run(metric, label_names)
+        sums = StepPass(bound, store, data, key, update).run(metric, binding.label_names)
     return sums if queued else [sums], len(module._context) > 1
 
 
-def _all_or_none(steps: Iterable[Any], optimizer: Any) -> list[Any]:
-    """A list of steps; if making one raises, update counts and the random stream are as before."""
+def _queued(
+    inputs: Sequence[Any], optimizer: Any, indices: Sequence[Any], bound: Bound, fused: FusedRule
+) -> list[tuple[Any, Any, Any]]:
+    """Inputs, hyperparameters and key data of several steps.
+
+    If a schedule raises, update counts and the random stream are as before.
+    """
     position = stream.position()
     try:
         with optimizer._uncounted_on_error():
-            return list(steps)
+            return [(data, optimizer.hyper(indices), bound.draw(fused)) for data in inputs]
     except BaseException:
         stream.move_to(position)
         raise
@@ -206,40 +215,58 @@ def join_update(module: Any, one_pass: Pass, request: UpdateRequest) -> bool:
         return True
 
 
-def _inputs_of(group: Any, batches: Sequence[Any], count: int) -> list[dict[str, Any]] | None:
-    """Arrays of batches for the program of a step, by name of the input.
+def _values_of(
+    batches: Sequence[Any], binding: Binding, count: int
+) -> list[list[Any] | None] | None:
+    """The arrays of each batch; ``None`` for one of which an array has to be converted.
+
+    Arrays that are pending are computed here, without a lock: see `settle`.
 
     Args:
         count: number of data arrays of each that the module reads.
 
     Returns:
-        ``None`` where no program runs all of a step, a monitor shows its inside, or a batch has
-        other shapes than those that are bound.
+        ``None`` where no program runs all of a step, a monitor shows its inside, or a batch is of
+        another type or without data.
     """
-    binding = group.binding
-    if not binding.can_queue or binding.apart is not group.store.apart:
+    if not binding.can_queue or any(face._monitor is not None for face in binding.faces):
         return None
-    for face in binding.faces:
-        if face._monitor is not None:
-            return None
-    cells, local, found = binding.input_cells, binding.bounds[0].arrays.local, []
+    found: list[list[Any] | None] = []
     for batch in batches:
         if not isinstance(batch, DataBatch) or not batch.data:
             return None
-        data, label = batch.data[:count], (batch.label or ()) if binding.label_names else ()
-        values = accepted(cells, (*data, *label))
+        labels = (batch.label or ()) if binding.label_names else ()
+        arrays = (*batch.data[:count], *labels)
+        values = accepted(binding.input_cells, arrays)
+        if values is None:
+            settle(arrays)
+        found.append(values)
+    return found
+
+
+def _fed(
+    group: Any, batches: Sequence[Any], found: Sequence[list[Any] | None], count: int
+) -> list[dict[str, Any]] | None:
+    """Arrays of batches for the program of a step, by name of the input; see `_values_of`.
+
+    ``None`` if a batch has other shapes than those that are bound.
+    """
+    binding = group.binding
+    local, inputs = binding.bounds[0].arrays.local, []
+    for batch, values in zip(batches, found, strict=True):
         if values is not None:
-            take_over(cells, values)
-        elif group.takes(data, label):
+            take_over(binding.input_cells, values)
+            if len(values) == len(local):
+                inputs.append(dict(zip(binding.axes, values, strict=True)))
+                continue
+        else:
+            data, label = batch.data[:count], (batch.label or ()) if binding.label_names else ()
+            if not group.takes(data, label):
+                return None
             group.load(list(map(value_of, data)), binding.data_shapes)
             group.load(list(map(value_of, label)), binding.label_shapes or ())
-        else:
-            return None
-        if values is not None and len(values) == len(local):
-            found.append(dict(zip(binding.axes, values, strict=True)))
-        else:
-            found.append({name: cell.for_program() for name, cell in local.items()})
-    return found
+        inputs.append({name: cell.for_program() for name, cell in local.items()})
+    return inputs
 
 
 def update_request(module: Any) -> UpdateRequest:

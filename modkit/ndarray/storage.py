@@ -623,7 +623,10 @@ class LateCell(Cell):
 
         A transfer of its own takes longer than a program's, but serves all that come.
         """
-        rows = self.rows
+        rows, value = self.rows, self._value
+        if rows is None and value is not None:
+            self.aliased = True
+            return value
         if rows is None or id(rows) == self._sent:
             return self.get()
         self._sent = id(rows)

@@ -19,7 +19,7 @@ from modkit.signals import DeferredReads, DeferredSignals
 from modkit.step.across_workers import AcrossWorkers
 from modkit.step.bound_arrays import BoundArrays
 from modkit.step.cotangents import Cotangents
-from modkit.step.fused import Metric, StepInputs, StepPlan, step_program, steps_program
+from modkit.step.fused import Metric, StepPlan, StepResults, step_program, steps_program
 from modkit.step.node_taps import take_taps
 from modkit.step.placement import Placement
 from modkit.step.programs import Programs, programs_for
@@ -473,19 +473,36 @@ class Pass:
             if update.fused.workers is not None:  # whose arrays have equal shapes
                 data = {n: plain_parts(value, bound.placement.count) for n, value in data.items()}
             key_data, hyper = self.key_data, step.numbers(update.hyper)
-        inputs = StepInputs(params, optimizer, fixed, data, self.aux, self.old, key_data, hyper)
+        inputs = params, optimizer, fixed, data, self.aux, self.old, key_data, hyper
         # Without a profiler there are no further calls.
         made = self._timed("step", program, *inputs) if profiler.aggregated else program(*inputs)
-        self._finish(made.outputs, made.changed, made.grads, made.params, made.optimizer)
+        self._finish_step(store, made)
         return made.sums
+
+    def _finish_step(self, store: Store, made: StepResults) -> None:
+        """Replace the store's state by the results of a step, and release the inputs."""
+        arrays, aux, grads = self.bound.arrays, made.changed, made.grads
+        rest = aux.keys() - arrays.aux.keys()
+        if rest:
+            aux = {n: value for n, value in aux.items() if n not in rest}
+        if arrays.own.grads:
+            grads = {n: value for n, value in grads.items() if n not in arrays.own.grads}
+        store.replace(made.params, made.optimizer, aux, grads)
+        if arrays.own.grads:
+            arrays.fill_gradients(self, made.grads)
+        for name in rest:
+            seen = self.shared.get(name, self.local.get(name))
+            arrays.write_argument(name, made.changed[name], seen)
+        for cell, value in zip(arrays.outputs, made.outputs, strict=True):
+            cell.fill(self, value)
+        self.wants_gradients = False
+        self._let_go()
 
     def _finish(
         self,
         outputs: Sequence[jax.Array],
         changed: Arrays,
         grads: Arrays | None = None,
-        params: Arrays | None = None,
-        optimizer: Arrays | None = None,
     ) -> None:
         """Write results to the cells that still wait for them, and release the inputs."""
         arrays = self.bound.arrays
@@ -498,7 +515,7 @@ class Pass:
                 found = {n: v for n, v in found.items() if n not in own.grads}
             if not self.writes_aux:
                 aux = {}
-            store.commit(self, params or {}, optimizer or {}, aux, found)
+            store.commit(self, aux, found)
         elif self.writes_aux:
             for name, value in {**self.aux, **changed}.items():
                 if name in own.aux:
@@ -516,8 +533,9 @@ class Pass:
         self._let_go()
 
     def _let_go(self) -> None:
-        self.settled, self.update, self._params_before, self._lent = True, None, None, None
-        self.shared, self.local, self.aux, self.old = {}, {}, {}, {}
+        self.settled = True
+        self.update = self._params_before = self._lent = None
+        self.shared = self.local = self.aux = self.old = {}
 
     def give_up(self) -> None:
         """After a failure: restore the inputs, and make every cell stop waiting for this pass."""
@@ -538,15 +556,15 @@ class RepeatedPass(Pass):
 
 
 class StepPass(Pass):
-    """A pass over a batch whose gradients and update are requested from the beginning."""
+    """A pass over a batch with its gradients and update, which its maker runs at once."""
+
+    train = writes_aux = wants_gradients = True
 
     def __init__(self, bound: Bound, store: Store, data: Arrays, key_data: Any, update: Update):
         arrays = bound.arrays
-        self.bound, self.local, self.key_data = bound, data, key_data
-        self.train = self.writes_aux = self.wants_gradients = True
-        self.update, self.old, self._lent = update, {}, bound.lent()
-        self.shared, self.aux = store.read(self, arrays.shared, arrays.aux)
-        self.settled = False
+        self.bound, self.local, self.key_data, self.update = bound, data, key_data, update
+        self.shared, self.aux = store.values(arrays.shared, arrays.aux)
+        self.old, self.settled = {}, False
         for cell, aval in zip(arrays.outputs, bound.out_avals, strict=True):
             cell.wait_for(self, aval)
         for name in arrays.own_wrt:

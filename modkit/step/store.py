@@ -204,15 +204,20 @@ class Store:
     def read(
         self, reader: Pending, params: Collection[str] = (), aux: Collection[str] = ()
     ) -> tuple[Arrays, Arrays]:
-        """Parameters and auxiliary states, by name; ``reader`` keeps them until it has run."""
+        """The `values` of these names, which ``reader`` keeps until it has run."""
+        values = self.values(params, aux)
+        if len(self._readers) > 16:
+            self._readers = [r for r in self._readers if (w := r()) is not None and not w.settled]
+        self._readers.append(weakref.ref(reader))
+        return values
+
+    def values(self, params: Collection[str], aux: Collection[str]) -> tuple[Arrays, Arrays]:
+        """Parameters and auxiliary states, by name, computed now if they are pending."""
         if self.work:
             self.settle("params", "aux")
         if self._unplaced:
             for slot in list(self._unplaced):
                 slot.peek()
-        if len(self._readers) > 16:
-            self._readers = [r for r in self._readers if (w := r()) is not None and not w.settled]
-        self._readers.append(weakref.ref(reader))
         state = self.state
         return (
             state.params if len(state.params) == len(params) else _part(state.params, params),
@@ -221,7 +226,8 @@ class Store:
 
     def donated(self, taker: Pending, names: Sequence[str]) -> tuple[Arrays, Arrays]:
         """Parameters of these names and optimizer states, in buffers without aliases."""
-        if len(self._readers) != 1 or self._readers[0]() is not taker:
+        readers = self._readers
+        if readers and (len(readers) != 1 or readers[0]() is not taker):
             for reader in [r for r in self._unsettled() if r is not taker]:
                 reader.run()
         params, optimizer = self.state.params, self.state.optimizer
@@ -240,24 +246,30 @@ class Store:
         leaves = jax.tree.leaves((self.state.params, self.state.optimizer))
         return any(isinstance(x, jax.Array) and x.is_deleted() for x in leaves)
 
-    def commit(
-        self, work: Work, params: Arrays, optimizer: Arrays, aux: Arrays, grads: Arrays
-    ) -> None:
-        """Replace the fields that wait for ``work`` by its results."""
+    def commit(self, work: Work, aux: Arrays, grads: Arrays) -> None:
+        """Replace auxiliary states and gradients that wait for ``work`` by its results."""
         old, waits = self.state, self.work.get
+        if waits("aux") is work:
+            old = old._replace(aux={**old.aux, **aux})
+        if waits("grads") is work:
+            old = old._replace(grads={**old.grads, **grads})
+        self.state = old
+        self.withdraw(work)
+
+    def replace(self, params: Arrays, optimizer: Arrays, aux: Arrays, grads: Arrays) -> None:
+        """Replace all fields by the results of the step that they wait for."""
+        old = self.state
         self.state = TrainState(
-            {**old.params, **params} if waits("params") is work else old.params,
-            {**old.optimizer, **optimizer} if waits("optimizer") is work else old.optimizer,
-            {**old.aux, **aux} if waits("aux") is work else old.aux,
-            {**old.grads, **grads} if waits("grads") is work else old.grads,
+            params if len(params) == len(old.params) else {**old.params, **params},
+            optimizer if len(optimizer) == len(old.optimizer) else {**old.optimizer, **optimizer},
+            {**old.aux, **aux} if aux else old.aux,
+            {**old.grads, **grads} if old.grads else grads,
         )
-        if waits("params") is work:
+        self.work = {}
+        if self._readers:
             self._readers.clear()
-            if self.aliased:
-                self.aliased = {s for s in self.aliased if s.name not in params}
-            self.work = {}  # a step replaces all fields
-        else:
-            self.withdraw(work)
+        if self.aliased:
+            self.aliased = {s for s in self.aliased if s.name not in params}
 
     def restore(self, work: Work, grads: Arrays) -> None:
         """After a failure of ``work``: restore the gradients that it was to add to."""
