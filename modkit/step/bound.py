@@ -19,7 +19,7 @@ from modkit.signals import DeferredReads, DeferredSignals
 from modkit.step.across_workers import AcrossWorkers
 from modkit.step.bound_arrays import BoundArrays
 from modkit.step.cotangents import Cotangents
-from modkit.step.fused import Metric, StepPlan, StepResults, step_program, steps_program
+from modkit.step.fused import Metric, StepPlan, step_program, steps_program
 from modkit.step.node_taps import take_taps
 from modkit.step.placement import Placement
 from modkit.step.programs import Programs, programs_for
@@ -476,46 +476,26 @@ class Pass:
         inputs = params, optimizer, fixed, data, self.aux, self.old, key_data, hyper
         # Without a profiler there are no further calls.
         made = self._timed("step", program, *inputs) if profiler.aggregated else program(*inputs)
-        self._finish_step(store, made)
+        self._finish(made.outputs, made.changed, made.grads, made.params, made.optimizer)
         return made.sums
 
-    def _finish_step(self, store: Store, made: StepResults) -> None:
-        """Replace the store's state by the results of a step, and release the inputs."""
-        arrays, aux, grads = self.bound.arrays, made.changed, made.grads
-        rest = aux.keys() - arrays.aux.keys()
-        if rest:
-            aux = {n: value for n, value in aux.items() if n not in rest}
-        if arrays.own.grads:
-            grads = {n: value for n, value in grads.items() if n not in arrays.own.grads}
-        store.replace(made.params, made.optimizer, aux, grads)
-        if arrays.own.grads:
-            arrays.fill_gradients(self, made.grads)
-        for name in rest:
-            seen = self.shared.get(name, self.local.get(name))
-            arrays.write_argument(name, made.changed[name], seen)
-        for cell, value in zip(arrays.outputs, made.outputs, strict=True):
-            cell.fill(self, value)
-        self.wants_gradients = False
-        self._let_go()
-
     def _finish(
-        self,
-        outputs: Sequence[jax.Array],
-        changed: Arrays,
-        grads: Arrays | None = None,
-    ) -> None:
-        """Write results to the cells that still wait for them, and release the inputs."""
+        self, outputs: Sequence[jax.Array], changed: Arrays, grads: Arrays | None = None,
+        params: Arrays | None = None, optimizer: Arrays | None = None,
+    ) -> None:  # fmt: skip
+        """Write results to what still waits for them, and release the inputs."""
         arrays = self.bound.arrays
         own, store = arrays.own, arrays.store
         rest = changed.keys() - arrays.aux.keys()
         if store is not None:
-            aux = {n: changed[n] for n in changed if n not in rest} if rest else changed
+            aux = {n: v for n, v in changed.items() if n not in rest} if rest else changed
             found = grads or {}
             if own.grads:
                 found = {n: v for n, v in found.items() if n not in own.grads}
-            if not self.writes_aux:
-                aux = {}
-            store.commit(self, aux, found)
+            if params is None or optimizer is None:
+                store.commit(self, aux if self.writes_aux else {}, found)
+            else:
+                store.replace(params, optimizer, aux, found)
         elif self.writes_aux:
             for name, value in {**self.aux, **changed}.items():
                 if name in own.aux:
