@@ -19,6 +19,11 @@ def dtype_of(code: int) -> str:
     return "float32" if found == np.bool_ else found.name
 
 
+def code_of(dtype: str) -> int:
+    """ONNX's number of an element type."""
+    return onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+
+
 class ElementTypes:
     """Element types of a graph that grows, each node looked at once."""
 

@@ -12,6 +12,7 @@ import numpy as np
 from modkit import ndarray, symbol
 from modkit.context import cpu
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
+from modkit.onnx.element_types import code_of
 from modkit.onnx.files import save_model
 from modkit.onnx.graph_builder import Call, GraphBuilder, Sizes, Value
 from modkit.onnx.package import IR_VERSION, OPSET, onnx, require_onnx
@@ -177,7 +178,7 @@ class _Export:
 
     def _declared(self, name: str, dtype: str, sizes: Sequence[int | str | None]) -> Any:
         """The declaration of an input or output."""
-        return onnx.helper.make_tensor_value_info(name, self.builder.type_code(dtype), list(sizes))
+        return onnx.helper.make_tensor_value_info(name, code_of(dtype), list(sizes))
 
     def _probed(self, entry: Entry) -> tuple[tuple[int, ...], ...]:
         """Each size of a value, for all shapes of the inputs that were inferred."""

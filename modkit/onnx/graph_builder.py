@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from modkit.errors import NotSupportedError
+from modkit.onnx.element_types import code_of
 from modkit.onnx.package import onnx
 from modkit.symbol.graph import Entry, Node
 
@@ -48,10 +49,6 @@ class GraphBuilder:
         self.constants: dict[str, np.ndarray] = {}
         self._names: set[str] = set()
         self._by_content: dict[tuple[str, tuple[int, ...], bytes], str] = {}
-
-    def type_code(self, dtype: str) -> int:
-        """ONNX's number of an element type."""
-        return onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
 
     def unique(self, stem: str) -> str:
         """A name that no other value has."""
@@ -182,7 +179,7 @@ class Call:
 
     def cast(self, x: str, dtype: str) -> str:
         """``x`` as another element type."""
-        return self.emit("Cast", x, to=self.builder.type_code(dtype))
+        return self.emit("Cast", x, to=code_of(dtype))
 
     def as_type(self, value: Value, dtype: str) -> str:
         """The name of a value as an element type, cast if it has another."""

@@ -13,7 +13,7 @@ from modkit import ndarray, symbol
 from modkit.errors import DTypeError, NotSupportedError
 from modkit.name import Prefix
 from modkit.ndarray import NDArray
-from modkit.onnx.element_types import ElementTypes, dtype_of
+from modkit.onnx.element_types import ElementTypes, code_of, dtype_of
 from modkit.onnx.files import load_model
 from modkit.onnx.onnx_node import OnnxNode
 from modkit.onnx.package import onnx
@@ -156,8 +156,7 @@ class Import:
                 if found:  # what comes after it is followed once ONNX has inferred again
                     break
                 continue
-            dtype = np.dtype(self._values.dtypes.get(name, "float32"))
-            code = onnx.helper.np_dtype_to_tensor_dtype(dtype)
+            code = code_of(self._values.dtypes.get(name, "float32"))
             shape = resolved(node.op_type, sizes, data, name)
             found.append(onnx.helper.make_tensor_value_info(name, code, shape))
         known = {value.name: value for value in (*self._graph.value_info, *self._graph.output)}
@@ -232,7 +231,7 @@ class Import:
         if node.op_type == "Constant":
             self._values.constants[node.output[0]] = self._constant_of(node)
             return True
-        sizes = size_of(self._values, OnnxNode(self._values, node))
+        sizes = size_of(OnnxNode(self._values, node))
         if sizes is not None:
             self._values.followed[node.output[0]] = sizes
             return True

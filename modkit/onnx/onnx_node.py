@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from modkit import symbol
 from modkit.errors import NotSupportedError
 from modkit.onnx.package import onnx
 from modkit.onnx.sizes import Size
@@ -18,11 +17,12 @@ class OnnxNode:
     """One node of an ONNX graph, as its reader sees it.
 
     Attributes:
+        values: those of its graph.
         inputs: names of its inputs; absent ones are empty.
     """
 
     def __init__(self, values: Values, node: Any):
-        self._values, self._node = values, node
+        self.values, self._node = values, node
         self.op_type: str = node.op_type
         self.inputs, self.outputs = list(node.input), list(node.output)
         self.opset = values.opset
@@ -56,11 +56,11 @@ class OnnxNode:
 
     def symbol(self, index: int = 0) -> Symbol:
         """An input as a symbol."""
-        return self._values.symbol(self.inputs[index])
+        return self.values.symbol(self.inputs[index])
 
     def parameter(self, name: str, value: np.ndarray) -> Symbol:
         """A new parameter of the symbol; names of nodes may occur twice, those of values not."""
-        return self._values.parameter(f"{self.first_output}_{name}", value)
+        return self.values.parameter(f"{self.first_output}_{name}", value)
 
     def symbols(self) -> list[Symbol]:
         """All inputs that are there, as symbols."""
@@ -68,33 +68,38 @@ class OnnxNode:
 
     def constant(self, index: int) -> np.ndarray | None:
         """An input that depends on no data; ``None`` for others."""
-        return self._values.constant(self.inputs[index]) if self.has(index) else None
+        return self.values.constant(self.inputs[index]) if self.has(index) else None
 
     def sizes(self, index: int) -> list[Size] | None:
         """A vector of whole numbers, some of which may be sizes of inputs; else ``None``."""
-        return self._values.sizes(self.inputs[index]) if self.has(index) else None
+        name = self.inputs[index] if self.has(index) else ""
+        if name in self.values.followed:
+            return self.values.followed[name]
+        value = self.values.constants.get(name)
+        if value is None or value.ndim > 1 or value.dtype.kind not in "iub":
+            return None
+        return np.atleast_1d(value).tolist()
 
     def shape(self, index: int = 0) -> tuple[int | None, ...] | None:
-        """The shape of an input, as far as the model decides it."""
-        return self._values.shape(self.inputs[index])
+        """The shape of an input as far as the model decides it; ``None``: not even its rank."""
+        dims = self.dims(index)
+        return None if dims is None else tuple(s if isinstance(s, int) else None for s in dims)
 
     def dims(self, index: int = 0) -> tuple[Size, ...] | None:
         """The shape of an input, with names for the sizes that the model leaves open."""
-        return self._values.dims(self.inputs[index])
-
-    def length(self, size: Size) -> Symbol:
-        """A vector of a length, which the model may leave open."""
-        if isinstance(size, int):
-            return symbol.zeros((size,))
-        return self._values.length(size)
+        return (1,) if self.is_scalar(index) else self.values.shapes.get(self.inputs[index])
 
     def is_scalar(self, index: int = 0) -> bool:
         """Whether an input has no axes in ONNX; its symbol has one of size 1."""
-        return self._values.is_scalar(self.inputs[index])
+        return self.values.shapes.get(self.inputs[index]) == ()
 
     def dtype(self, index: int = 0) -> str:
         """The element type of an input; truth values are float32."""
-        return self._values.dtype(self.inputs[index])
+        name = self.inputs[index]
+        constant = self.values.constants.get(name)
+        if constant is not None and constant.dtype != np.bool_:
+            return constant.dtype.name
+        return self.values.dtypes.get(name, "float32")
 
     def rank(self, index: int = 0) -> int:
         """The number of axes of an input; NotSupportedError where the model does not decide it."""

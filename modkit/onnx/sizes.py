@@ -16,14 +16,14 @@ Size = int | str
 """One size of a shape: a number, or the name of a size that only a batch decides."""
 
 
-def size_of(graph: Any, node: Any) -> list[Size] | None:
+def size_of(node: Any) -> list[Size] | None:
     """The sizes that a node computes from shapes; ``None`` if it computes something else."""
     if node.op_type == "Shape":
-        sizes = graph.dims(node.inputs[0])
+        sizes = node.dims()
         return None if sizes is None else list(sizes[node.attr("start", 0) : node.attr("end")])
     if node.op_type not in _FOLLOWED or not node.inputs:
         return None
-    vectors = [graph.sizes(name) for name in node.inputs if name]
+    vectors = [node.sizes(i) for i in range(len(node.inputs)) if node.has(i)]
     if any(v is None for v in vectors):
         return None
     if all(isinstance(s, int) for v in vectors for s in v):

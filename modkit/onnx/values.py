@@ -59,12 +59,14 @@ class Values:
         ]
         return parts[0] if len(parts) == 1 else symbol.concat(*parts, dim=0)
 
-    def length(self, size: str) -> Symbol:
-        """A vector of a length that the model leaves open.
+    def length(self, size: Size) -> Symbol:
+        """A vector of a length, which the model may leave open.
 
         Raises:
             NotSupportedError: no input, and no value that is computed from one, has this size.
         """
+        if isinstance(size, int):
+            return symbol.zeros((size,))
         for name, found in self.symbols.items():
             dims = self.shapes.get(name) or ()
             if size in dims:
@@ -89,31 +91,3 @@ class Values:
             shape = () if self.shapes.get(name) == () else (-1,)
             return np.asarray(self.followed[name], np.int64).reshape(shape)
         return self.constants.get(name)
-
-    def sizes(self, name: str) -> list[Size] | None:
-        """A vector of whole numbers, some of which may be sizes of inputs; else ``None``."""
-        if name in self.followed:
-            return self.followed[name]
-        value = self.constants.get(name)
-        if value is None or value.ndim > 1 or value.dtype.kind not in "iub":
-            return None
-        return np.atleast_1d(value).tolist()
-
-    def shape(self, name: str) -> tuple[int | None, ...] | None:
-        """The shape of a value as far as the model decides it; ``None``: not even its rank."""
-        dims = self.dims(name)
-        return None if dims is None else tuple(s if isinstance(s, int) else None for s in dims)
-
-    def dims(self, name: str) -> tuple[Size, ...] | None:
-        """The shape of a value, with names for the sizes that the model leaves open."""
-        return (1,) if self.is_scalar(name) else self.shapes.get(name)
-
-    def is_scalar(self, name: str) -> bool:
-        """Whether a value has no axes in ONNX; symbols give it one of size 1."""
-        return self.shapes.get(name) == ()
-
-    def dtype(self, name: str) -> str:
-        """The element type of a value; truth values are float32."""
-        if name in self.constants and self.constants[name].dtype != np.bool_:
-            return self.constants[name].dtype.name
-        return self.dtypes.get(name, "float32")

@@ -125,7 +125,7 @@ def _cut_to_lengths(node: OnnxNode, x: Symbol, axes: list[int], ends: list[Size]
     """``x`` up to ends that are sizes which the model leaves open."""
     for axis, end in zip(axes, ends, strict=True):
         if isinstance(end, str):
-            like = sym.Reshape(node.length(end), shape=(1,) * axis + (-1,))
+            like = sym.Reshape(node.values.length(end), shape=(1,) * axis + (-1,))
             x = sym.slice_like(x, like, axes=(axis,))
     return x
 
@@ -218,7 +218,7 @@ def _repeated(node: OnnxNode, x: Symbol, dims: list[Size], sizes: list[Size]) ->
     """``x``, of the shape ``dims``, repeated along axes of size 1 until it has other sizes."""
     for axis, (dim, size) in enumerate(zip(dims, sizes, strict=True)):
         if size not in (1, dim):
-            like = node.length(size)
+            like = node.values.length(size)
             x = sym.broadcast_like(x, like, lhs_axes=(axis,), rhs_axes=(0,))
     return x
 
@@ -297,7 +297,7 @@ def _range(node: OnnxNode) -> Symbol:
     (start,), (end,), (step,) = (_target(node, i) for i in range(3))
     if start != 0 or step != 1 or isinstance(end, int):
         raise node.refuse("its bounds depend on data; from 0 to a size in steps of 1 is read")
-    return sym.contrib.arange_like(node.length(end))
+    return sym.contrib.arange_like(node.values.length(end))
 
 
 @reads("Trilu")

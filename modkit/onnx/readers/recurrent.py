@@ -13,7 +13,12 @@ from modkit.onnx.onnx_node import OnnxNode
 from modkit.onnx.readers.table import reads
 from modkit.symbol import Symbol
 
-_ACTIVATIONS = {"Tanh": "rnn_tanh", "Relu": "rnn_relu"}
+_MODES = {
+    "LSTM": {("Sigmoid", "Tanh", "Tanh"): "lstm"},
+    "GRU": {("Sigmoid", "Tanh"): "gru"},
+    "RNN": {("Tanh",): "rnn_tanh", ("Relu",): "rnn_relu"},
+}
+"""Modes of the fused operator by activations of one direction, the default ones first."""
 
 
 def _packed(node: OnnxNode, units: int, directions: int) -> np.ndarray:
@@ -31,18 +36,14 @@ def _packed(node: OnnxNode, units: int, directions: int) -> np.ndarray:
 
 
 def _mode(node: OnnxNode, directions: int) -> Any:
-    given = [a.decode() for a in node.attr("activations", [])]
-    usual = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}
-    known = [usual[node.op_type] * directions]
-    if node.op_type == "RNN":
-        known.append(["Relu"] * directions)
-    if given and given not in known:
-        raise node.refuse(f"activations={given}")
-    if node.op_type == "RNN":
-        return _ACTIVATIONS[given[0] if given else "Tanh"]
-    if node.op_type == "GRU" and not node.attr("linear_before_reset", 0):
+    given = tuple(a.decode() for a in node.attr("activations", []))
+    modes = _MODES[node.op_type].items()
+    mode = next((mode for own, mode in modes if given in ((), own * directions)), None)
+    if mode is None:
+        raise node.refuse(f"activations={list(given)}")
+    if mode == "gru" and not node.attr("linear_before_reset", 0):
         raise node.refuse("linear_before_reset=0, another GRU than MXNet's")
-    return node.op_type.lower()
+    return mode
 
 
 @reads("LSTM", "GRU", "RNN")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from modkit.onnx.element_types import code_of
 from modkit.onnx.graph_builder import Call, Operand, Value, ints
 from modkit.onnx.writers.reductions import within
 from modkit.onnx.writers.table import WRITERS, writes
@@ -232,13 +233,13 @@ def _arange(call: Call) -> str:
 
 
 def _sampled(call: Call, op_type: str, **attrs: float) -> str:
-    dtype = call.builder.type_code(call.dtype)
+    dtype = code_of(call.dtype)
     return call.emit(op_type, shape=call.static(call.outputs[0]), dtype=dtype, **attrs)
 
 
 @writes("_random_uniform_like")
 def _random_uniform_like(call: Call) -> str:
-    dtype = call.builder.type_code(call.dtype)
+    dtype = code_of(call.dtype)
     low, high = float(call.low), float(call.high)
     return call.emit("RandomUniformLike", call.x, dtype=dtype, low=low, high=high)
 
@@ -250,7 +251,7 @@ def _sample_multinomial(call: Call) -> str:
     classes = call.static(call.inputs[0], -1)[0]
     rows = call.x if call.rank == 2 else call.reshape(call.x, (None, classes))
     size = math.prod(s or 0 for s in call.outputs[0].shape[call.rank - 1 :])
-    code = call.builder.type_code("int32")
+    code = code_of("int32")
     found = call.emit("Multinomial", call.emit("Log", rows), sample_size=size, dtype=code)
     found = call.shaped(found)
     return found if call.dtype == "int32" else call.cast(found, call.dtype)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from modkit.onnx.correspondence import ARITHMETIC, COMPARED, LOGICAL
-from modkit.onnx.graph_builder import Call
+from modkit.onnx.graph_builder import Call, Operand
 from modkit.onnx.writers.table import WRITERS, Writer, of_inputs, writes
 
 _PASSED = (
@@ -33,7 +33,7 @@ def _with_number(op_type: str, reverse: bool = False) -> Writer:
     return write
 
 
-def _second(call: Call) -> str | np.ndarray:
+def _second(call: Call) -> Operand:
     """The other operand: the second input, or the parameter ``scalar``."""
     return call.inputs[1].name if len(call.inputs) > 1 else call.number(call.scalar)
 
@@ -48,11 +48,10 @@ def _comparison(op_type: str, negated: bool = False) -> Writer:
 
 def _logical(op_type: str) -> Writer:
     def write(call: Call) -> str:
-        if len(call.inputs) > 1:
-            found = [call.as_type(v, "bool") for v in call.inputs]
-            return call.cast(call.emit(op_type, *found), call.dtype)
-        x = call.as_type(call.inputs[0], "bool")
-        return call.cast(call.emit(op_type, x, np.asarray(bool(call.scalar))), call.dtype)
+        operands: list[Operand] = [call.as_type(v, "bool") for v in call.inputs]
+        if len(operands) == 1:
+            operands.append(np.asarray(bool(call.scalar)))
+        return call.cast(call.emit(op_type, *operands), call.dtype)
 
     return write
 

@@ -59,14 +59,14 @@ def _filled(call: Call, name: str, value: int) -> list[int]:
     return list(call.params[name]) or [value] * len(call.kernel)
 
 
-def _to_first(call: Call, x: str, rank: int) -> str:
+def _to_first(call: Call, x: str) -> str:
     """Channels last to channels first."""
-    return call.transpose(x, [0, rank - 1, *range(1, rank - 1)])
+    return call.transpose(x, [0, call.rank - 1, *range(1, call.rank - 1)])
 
 
-def _to_last(call: Call, x: str, rank: int) -> str:
+def _to_last(call: Call, x: str) -> str:
     """Channels first to channels last."""
-    return call.transpose(x, [0, *range(2, rank), 1])
+    return call.transpose(x, [0, *range(2, call.rank), 1])
 
 
 def _channels_last(call: Call) -> bool:
@@ -78,14 +78,14 @@ def _convolution(call: Call) -> str:
     last = _channels_last(call)
     x, weight, *bias = (v.name for v in call.inputs)
     if last:
-        x, weight = _to_first(call, x, call.rank), _to_first(call, weight, call.rank)
+        x, weight = _to_first(call, x), _to_first(call, weight)
     found = call.emit(
         "Conv", x, weight, *bias,
         kernel_shape=list(call.kernel), group=call.num_group,
         strides=_filled(call, "stride", 1), dilations=_filled(call, "dilate", 1),
         pads=_filled(call, "pad", 0) * 2,
     )  # fmt: skip
-    return _to_last(call, found, call.rank) if last else found
+    return _to_last(call, found) if last else found
 
 
 @writes("Deconvolution")
@@ -115,9 +115,9 @@ def _pooling(call: Call) -> str:
     def first(shape: Sizes) -> Sizes:
         return shape[0], shape[-1], *shape[1:-1]
 
-    x = _to_first(call, call.x, call.rank)
+    x = _to_first(call, call.x)
     found = _pooled(call, x, first(call.shape), first(call.outputs[0].shape))
-    return _to_last(call, found, call.rank)
+    return _to_last(call, found)
 
 
 def _pooled(call: Call, x: str, shape: Sizes, out: Sizes) -> str:

@@ -12,9 +12,9 @@ from modkit.onnx.graph_builder import Call, Value, ints
 from modkit.onnx.writers.table import WRITERS, Writer, writes
 
 
-def _shaped(call: Call, x: str, keepdims: bool, axes: list[int]) -> str:
+def _shaped(call: Call, x: str, axes: list[int]) -> str:
     """A reduced array in the operator's shape: MXNet has no arrays without axes."""
-    if keepdims or len(axes) < call.rank or call.outputs[0].shape == ():
+    if call.keepdims or len(axes) < call.rank or call.outputs[0].shape == ():
         return x
     return call.shaped(x)
 
@@ -32,7 +32,7 @@ def _reduction(op_type: str) -> Writer:
     def write(call: Call) -> str:
         axes = call.axes(call.axis, call.exclude)
         found = call.emit(op_type, call.x, axes=axes, keepdims=int(call.keepdims))
-        return _shaped(call, found, call.keepdims, axes)
+        return _shaped(call, found, axes)
 
     return write
 
@@ -45,7 +45,7 @@ def total(call: Call, x: str, axes: list[int], keepdims: bool) -> str:
 @writes("sum")
 def _sum(call: Call) -> str:
     axes = call.axes(call.axis, call.exclude)
-    return _shaped(call, total(call, call.x, axes, call.keepdims), call.keepdims, axes)
+    return _shaped(call, total(call, call.x, axes, call.keepdims), axes)
 
 
 @writes("norm")
@@ -55,7 +55,7 @@ def _norm(call: Call) -> str:
     axes = call.axes(call.axis)
     op_type = f"ReduceL{call.ord}"
     found = call.emit(op_type, call.x, axes=axes, keepdims=int(call.keepdims))
-    return _shaped(call, _of_type(call, found), call.keepdims, axes)
+    return _shaped(call, _of_type(call, found), axes)
 
 
 def _extreme(op_type: str) -> Writer:
@@ -126,12 +126,7 @@ def within(call: Call, length: Value, axis: int, sizes: Sequence[int | None]) ->
 def _softmax_output(call: Call) -> str:
     if call.preserve_shape:
         return call.emit("Softmax", call.x, axis=-1)
-    return _softmax_of_rows(call, call.multi_output)
-
-
-def _softmax_of_rows(call: Call, channels: bool) -> str:
-    """Softmax over axis 1, or over all axes but the first."""
-    if channels or call.rank == 2:
+    if call.multi_output or call.rank == 2:
         return call.emit("Softmax", call.x, axis=1)
     found = call.emit("Softmax", call.emit("Flatten", call.x, axis=1), axis=1)
     return call.reshape(found, call.shape)
