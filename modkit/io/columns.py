@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from modkit.errors import NameNotFoundError, NotSupportedError, ParameterError, ShapeError, nearest
+from modkit.errors import (
+    NameNotFoundError,
+    NotSupportedError,
+    ParameterError,
+    ShapeError,
+    expect,
+    nearest,
+)
 from modkit.ndarray import NDArray
 
 Columns = dict[str, Any]
@@ -102,14 +109,12 @@ def weighted(
         weight = np.asarray(host(given_weight), np.float32)
     if weight.ndim != 1:  # another length is an error of the iterator, as for other labels
         raise ShapeError(f"fit: sample_weight: got shape {weight.shape}, expected ({count},)")
-    if class_weight is not None and not (
-        isinstance(class_weight, Mapping) and all(isinstance(k, Real) for k in class_weight)
-    ):
-        raise ParameterError(
-            f"fit: class_weight: got {class_weight!r}, expected a dictionary of weights by the "
-            "number of a class, such as {0: 1.0, 1: 2.5}"
-        )
     if class_weight is not None:
+        by_number = isinstance(class_weight, Mapping) and all(
+            isinstance(k, Real) for k in class_weight
+        )
+        expected = "a dictionary of weights by the number of a class, such as {0: 1.0, 1: 2.5}"
+        expect(by_number, "fit: class_weight", class_weight, expected)
         labels = next((host(v) for n, v in y.items() if n != WEIGHT), None)
         if labels is None:
             raise ParameterError("fit: class_weight: train_data has no label")

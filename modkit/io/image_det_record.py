@@ -163,7 +163,9 @@ class ImageDetRecordIter(ImageRecordBase):
         head, boxes = box_label(self._label(header))
         more = None if seed is None else np.random.default_rng(seed)
         interp = resample.drawn_interp(self._given["inter_method"], more)
-        image = self._shorter_edge(decoded_to(data, self._shape[0]), interp)
+        image, edge = decoded_to(data, self._shape[0]), self._given["resize"]
+        if edge > 0:
+            image = resized(image, edge, interp)
         if more is not None:
             image, boxes = self._augmentation(image, boxes, more)
         image = self._resized(image, interp)
@@ -179,11 +181,6 @@ class ImageDetRecordIter(ImageRecordBase):
         label[_HEAD : _HEAD + len(made)] = made
         self._scale(planes)
         return planes, label
-
-    def _shorter_edge(self, image: np.ndarray, interp: int) -> np.ndarray:
-        """The image with its shorter edge resized to ``resize``."""
-        edge = self._given["resize"]
-        return resized(image, edge, interp) if edge > 0 else image
 
     def _resized(self, image: np.ndarray, interp: int) -> np.ndarray:
         """The image in its size in the batch."""

@@ -18,18 +18,14 @@ class Streams(TypedDict):
     python: Any
 
 
-def _compact(state: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The state of Python's generator, its 625 words as one array: quicker to write."""
-    version, words, normal = state
-    return version, np.array(words, np.uint32), normal
-
-
 def streams() -> Streams:
     """The present positions."""
+    version, words, normal = random.getstate()
     return {
         "modkit": stream.position(),
         "numpy": np.random.get_state(),  # noqa: NPY002 - the stream that iterators shuffle by
-        "python": _compact(random.getstate()),
+        # 625 words, which as one array are quicker to write
+        "python": (version, np.array(words, np.uint32), normal),
     }
 
 

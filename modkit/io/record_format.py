@@ -24,21 +24,17 @@ _LENGTH_BITS = 29
 MAX_LENGTH = (1 << _LENGTH_BITS) - 1
 """Number of bytes that a record can have at most."""
 
-_PADDING = [bytes(count) for count in range(4)]
-
 
 def encoded(record: bytes) -> bytes:
     """A record as a file has it: its parts with their headers and padding."""
     cuts = _cuts(record)
     begins = [0, *(cut + 4 for cut in cuts)]
+    kinds = [FIRST, *[MIDDLE] * (len(cuts) - 1), LAST] if cuts else [WHOLE]
     pieces = []
-    for number, (begin, end) in enumerate(zip(begins, [*cuts, len(record)], strict=True)):
-        kind, length = _kind_of(number, len(begins)), end - begin
-        pieces += [
-            HEADER.pack(MAGIC, kind << _LENGTH_BITS | length),
-            record[begin:end],
-            _PADDING[-length % 4],
-        ]
+    for kind, begin, end in zip(kinds, begins, [*cuts, len(record)], strict=True):
+        length = end - begin
+        header = HEADER.pack(MAGIC, kind << _LENGTH_BITS | length)
+        pieces += [header, record[begin:end], bytes(-length % 4)]
     return b"".join(pieces)
 
 
@@ -94,11 +90,3 @@ def _cuts(record: bytes) -> list[int]:
     integers = np.frombuffer(record, "<u4", len(record) // 4)
     found = integers == MAGIC
     return [int(i) * 4 for i in np.flatnonzero(found)] if found.any() else []
-
-
-def _kind_of(number: int, count: int) -> int:
-    if count == 1:
-        return WHOLE
-    if number == 0:
-        return FIRST
-    return LAST if number == count - 1 else MIDDLE
