@@ -85,6 +85,13 @@ def _same_random_numbers() -> Iterator[None]:
             random.set_state(state)
 
 
+class LazyModule(ModuleType):
+    """A stand-in for a module that may be missing; the import error comes at its first use."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(self.__name__), name)
+
+
 def optional(module: str, message: str) -> Any:
     """A module of an optional package; NotSupportedError, with ``message``, if not installed."""
     try:

@@ -7,7 +7,6 @@ import collections
 import contextlib
 import errno
 import gzip
-import importlib
 import json
 import logging
 import numbers
@@ -18,24 +17,26 @@ import sys
 import time
 import traceback
 import zipfile
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+import modkit
+from modkit import contrib
 from modkit.base import _as_list
 from modkit.compat.module_names import check_input_names, check_names_match, parse_data_desc
 from modkit.context import Context, current_context
+from modkit.lazy import LazyModule
 from modkit.ndarray import array
 from modkit.runtime import Features
 from modkit.symbol import Symbol
 
 
-class LazyModule(ModuleType):
-    """A stand-in for a module that may be missing; the import error comes at its first use."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(importlib.import_module(self.__name__), name)
+def _other_names(package: Any) -> dict[str, str]:
+    """Modules by names in a package of modkit that are not their own, such as ``nd``."""
+    own = package.__name__
+    modules = package._names.modules.items()
+    return {name: place for name, place in modules if place != f"{own}.{name}"}
 
 
 PLACES: dict[str, str] = {
@@ -43,16 +44,10 @@ PLACES: dict[str, str] = {
     "_ctypes.ndarray": "modkit.ndarray.ndarray",
     "_ctypes.symbol": "modkit.symbol.symbol",
     "contrib.amp.amp": "modkit.contrib.amp",
-    "contrib.nd": "modkit.ndarray.contrib",
-    "contrib.ndarray": "modkit.ndarray.contrib",
     "contrib.onnx.onnx2mx": "modkit.onnx.readers",
     "contrib.onnx.onnx2mx.import_model": "modkit.onnx.importing",
-    "contrib.quant": "modkit.contrib.quantization",
-    "contrib.sym": "modkit.symbol.contrib",
-    "contrib.symbol": "modkit.symbol.contrib",
     "error": "modkit.errors",
     "image.image": "modkit.image",
-    "img": "modkit.image",
     "io.io": "modkit.io",
     "io.utils": "modkit.io",
     "kvstore.base": "modkit.kvstore",
@@ -60,19 +55,11 @@ PLACES: dict[str, str] = {
     "misc": "modkit.compat.misc",
     "ndarray.utils": "modkit.ndarray",
     "optimizer.optimizer": "modkit.optimizer",
-    "recordio": "modkit.io.recordio",
     "rnn.io": "modkit.rnn",
     "rnn.rnn": "modkit.rnn",
     "rnn.rnn_cell": "modkit.rnn",
-    "init": "modkit.initializer",
-    "kv": "modkit.kvstore",
-    "mod": "modkit.module",
-    "mon": "modkit.monitor",
-    "nd": "modkit.ndarray",
-    "random": "modkit.ndarray.random",
-    "rnd": "modkit.ndarray.random",
-    "sym": "modkit.symbol",
-    "viz": "modkit.visualization",
+    **_other_names(modkit),
+    **{f"contrib.{name}": place for name, place in _other_names(contrib).items()},
 }
 """Modules of modkit by MXNet's module name (below ``mxnet``)."""
 

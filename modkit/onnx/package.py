@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
-
-from modkit.lazy import install, optional
+from modkit.lazy import LazyModule, install, optional
 
 OPSET = 13
 """Version of the ONNX operators that `modkit.onnx.export_model` writes."""
@@ -14,14 +11,8 @@ IR_VERSION = 7
 """Version of the file format that belongs to `OPSET`."""
 
 
-class _Package:
-    """Stand-in for the package, so that importing modkit does not import it."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(importlib.import_module("onnx"), name)
-
-
-onnx = _Package()
+onnx = LazyModule("onnx")
+"""The package, which importing modkit does not import."""
 
 
 def require_onnx(user: str) -> None:
