@@ -279,18 +279,14 @@ def _read_shape(reader: Reader, what: str, magic: int, at: int) -> tuple[int, ..
         ndim, size = magic, "I"
     if ndim > _MAX_NDIM and size == "I":
         raise reader.bad(f"{what} begins with {magic:#x}, which no kind of array does", at)
-    _check_ndim(reader, what, ndim, at, least=0 if magic == V3 else 1)
+    if ndim > _MAX_NDIM:
+        raise reader.bad(f"{what} has {ndim} dimensions, more than {_MAX_NDIM}", at)
+    if ndim < (0 if magic == V3 else 1):
+        raise reader.bad(f"{what} is empty: it was saved before it had a shape", at)
     shape = reader.fields(f"{ndim}{size}", f"the shape of {what}")
     if any(n < 0 for n in shape):
         raise reader.bad(f"{what} has the impossible shape {shape}", at)
     return shape
-
-
-def _check_ndim(reader: Reader, what: str, ndim: int, at: int, least: int) -> None:
-    if ndim > _MAX_NDIM:
-        raise reader.bad(f"{what} has {ndim} dimensions, more than {_MAX_NDIM}", at)
-    if ndim < least:
-        raise reader.bad(f"{what} is empty: it was saved before it had a shape", at)
 
 
 def _device(kind: int, index: int) -> Context:

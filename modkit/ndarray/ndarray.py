@@ -670,14 +670,14 @@ class NDArray(AbsentOperators, Methods):
         if other._is_cpu and self._ctx._is_cpu and self._cell.reads_on_host:
             return NDArray(LateCell(self._cell.lent(), other), other)
         value = self._cell.get()
-        return NDArray(new_cell(placed_on(value, other.jax_device), other), other)
+        return from_jax(value, other)
 
     def _recorded_copy(self, ctx: Context) -> NDArray:
         value, here = self._cell.get(), self._ctx.jax_device
         if ctx.jax_device == here:
             op = OPS["_copy"]
             return _apply(op, [self], op.parse({}), None, ctx)
-        made = NDArray(new_cell(placed_on(value, ctx.jax_device), ctx), ctx)
+        made = from_jax(value, ctx)
         uses = uses_of([self], [value])
         copy = [made._cell.get()]
         put(Host("copyto", copy, lambda back: [placed_on(back[0], here)], uses, ctx), [made])
@@ -868,7 +868,7 @@ def _binary(
         name = pair.after_number if flip else pair.with_number
         return _call(name, array, scalar=float(other), **rest)
     if isinstance(other, np.ndarray | jax.Array):
-        other = array_like(other, array)
+        other = as_ndarray(other, array._ctx)
     text = pair.stem == "mul" and isinstance(other, str | bytes | bytearray)
     if text or isinstance(other, list | tuple):  # which take an array for a number of copies
         raise DTypeError(
@@ -1271,7 +1271,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
     if isinstance(source_array, jax.Array):
         name = dtype_name(dtype or source_array.dtype)
         with x64_for(name, source_array.dtype):
-            return NDArray(new_cell(placed_on(source_array.astype(name), ctx.jax_device), ctx), ctx)
+            return from_jax(source_array.astype(name), ctx)
     name = dtype_name("float32" if dtype is None else dtype)
     kind = jnp.dtype(name)
     try:
@@ -1309,20 +1309,13 @@ def require_array(what: str, value: Any) -> None:
         )
 
 
-def array_like(value: Any, like: NDArray) -> NDArray:
-    """``value`` as an NDArray on the device of ``like``."""
-    if isinstance(value, jax.Array):
-        return NDArray(new_cell(placed_on(value, like._ctx.jax_device), like._ctx), like._ctx)
-    return array(value, like._ctx, dtype=value.dtype)
-
-
-def as_ndarray(value: Any) -> NDArray:
+def as_ndarray(value: Any, ctx: Context | None = None) -> NDArray:
     """``value`` if it is an NDArray, else a new one of the same type."""
     if isinstance(value, NDArray):
         return value
     if isinstance(value, jax.Array):
-        return from_jax(value)
-    return array(value, dtype=value.dtype)
+        return from_jax(value, ctx)
+    return array(value, ctx, dtype=value.dtype)
 
 
 def from_jax(value: jax.Array, ctx: Context | None = None) -> NDArray:

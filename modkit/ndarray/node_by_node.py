@@ -78,18 +78,12 @@ class Derivative:
         return self._backward.run([*kept, *cotangents])  # type: ignore[union-attr]
 
 
-class _Made:
-    """A derivative that is traced at its first call."""
-
-    __slots__ = ("derivative",)
-
-    def __init__(self) -> None:
-        self.derivative: Derivative | None = None
-
-
 @functools.lru_cache(maxsize=4096)
-def _made(fn: Any, moving: tuple[int, ...], types: Types, sizes: tuple[int, ...]) -> _Made:
-    return _Made()
+def _made(
+    fn: Any, moving: tuple[int, ...], types: Types, sizes: tuple[int, ...]
+) -> list[Derivative]:
+    """The derivative of a signature, which its first call traces and adds."""
+    return []
 
 
 def _derivative(call: Call, moving: Sequence[bool], arrays: Sequence[Any]) -> Derivative:
@@ -97,11 +91,11 @@ def _derivative(call: Call, moving: Sequence[bool], arrays: Sequence[Any]) -> De
     at = tuple(i for i, m in enumerate(moving) if m and jnp.issubdtype(types[i][1], jnp.inexact))
     sizes = tuple(len(n) if isinstance(n, tuple | list) else 0 for n in call.numbers)
     made = _made(call.fn, at, types, sizes)
-    if made.derivative is None:
+    if not made:
         with x64_scope(call.needs_x64 or needs_x64(*(dtype for _, dtype in types))):
             avals = [jax.ShapeDtypeStruct(*each) for each in types]
-            made.derivative = Derivative(call.fn, at, avals, call)
-    return made.derivative
+            made.append(Derivative(call.fn, at, avals, call))
+    return made[0]
 
 
 Forward = tuple[list[list[Any]], list[list[Any]]]

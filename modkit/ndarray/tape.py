@@ -220,22 +220,17 @@ def order_of(heads: Sequence[Use]) -> list[TapeNode]:
         if done:
             order.append(source)
             continue
+        if isinstance(source, TapeNode) and not source.live:
+            raise NotReadyError(
+                "backward: a part of the tape was freed by an earlier backward(); pass "
+                "retain_graph=True there, or record the calls again"
+            )
         if isinstance(source, Leaf | Host) or id(source) in seen:
-            _check_live(source)
             continue
-        _check_live(source)
         seen.add(id(source))
         stack.append((source, True))
         stack.extend((use.source, False) for use in reversed(source.uses))
     return order
-
-
-def _check_live(source: Leaf | TapeNode) -> None:
-    if isinstance(source, TapeNode) and not source.live:
-        raise NotReadyError(
-            "backward: a part of the tape was freed by an earlier backward(); pass "
-            "retain_graph=True there, or record the calls again"
-        )
 
 
 def free(heads: Sequence[Use]) -> None:

@@ -18,6 +18,7 @@ from modkit.errors import (
     ParameterError,
     ShapeError,
     nearest,
+    wrong,
 )
 from modkit.ndarray.invoke import Call
 from modkit.ndarray.replay import part, run
@@ -100,31 +101,27 @@ def cotangents(heads: Sequence[Array], given: Sequence[Any]) -> list[Use | None]
     """
     if len(given) != len(heads):
         raise ParameterError(f"head_grads: got {len(given)} for {len(heads)} heads")
+    found: list[Use | None] = []
     for at, (head, grad) in enumerate(zip(heads, given, strict=True)):
         if grad is not None and not hasattr(grad, "stype"):
-            raise ParameterError(
-                f"head_grads: {at}: got {type(grad).__name__}, expected an NDArray or None"
-            )
-        if grad is not None and grad.shape != head.shape and not _ignores(head):
+            raise wrong(f"head_grads: {at}", type(grad), "an NDArray or None")
+        if grad is None or _ignores(head):
+            found.append(None)
+            continue
+        if grad.shape != head.shape:
             raise ShapeError(
                 f"head_grads: {at}: got shape {grad.shape}, expected that of its head, {head.shape}"
             )
-    return [
-        None
-        if grad is None or _ignores(head)
-        else _constant_or_entry(grad._as_dense().as_in_context(head._ctx))
-        for head, grad in zip(heads, given, strict=True)
-    ]
+        array = grad._as_dense().as_in_context(head._ctx)
+        source, output = entry_of(array) or (Leaf(), 0)
+        found.append(Use(source, output, kept_value(array), array._ctx))
+    return found
 
 
 def _ignores(head: Array) -> bool:
     """Whether a head is the result of a loss that ignores its cotangent."""
     source = head._entry[0] if head._entry else None
     return isinstance(source, TapeNode) and getattr(source.call.fn, "ignores_cotangent", False)
-
-
-def _constant_or_entry(array: Array) -> Use:
-    return Use(*(entry_of(array) or (Leaf(), 0)), kept_value(array), array._ctx)
 
 
 def _store(leaf: Leaf, value: Any) -> None:
@@ -205,18 +202,16 @@ def gradients(
         # A later call may depend on an earlier one, never the other way round.
         host = max(totals.hosts, key=lambda each: each.serial)
         back = _pulled(host, totals.hosts.pop(host), record)
-        through = []
+        through: list[Use] = []
+        cotangents: list[Use | None] = []
         for use, each in zip(host.uses, back, strict=True):
             if each and isinstance(use.source, Leaf) and use.source.marked:
                 totals.add(use.source, each)
             elif each:
-                through.append((use, each._replace(value=_plain(each.value))))
-        _differentiate(*_columns(through), train_mode, record, totals)
+                through.append(use)
+                cotangents.append(each._replace(value=_plain(each.value)))
+        _differentiate(through, cotangents, train_mode, record, totals)
     return totals.leaves
-
-
-def _columns(pairs: Sequence[tuple[Use, Use]]) -> tuple[list[Use], list[Use | None]]:
-    return [use for use, _ in pairs], [each for _, each in pairs]
 
 
 def _differentiate(
