@@ -310,18 +310,11 @@ def check_symbolic_backward(
         if isinstance(expected, Mapping)
         else _named(names, expected, "expected", may_be_fewer=True)
     )
-    requests = _grad_requests(names, grad_req)
+    given = _grad_requests(names, grad_req)
     start = {n: _noise(values[n].shape).astype(values[n].dtype) for n in wanted}
     grads = {n: array(v, ctx, dtype=v.dtype) for n, v in start.items()}
-    for name in grads.keys() - {n for n, req in requests.items() if req != "null"}:
-        requests[name] = "null"
-    executor = sym.bind(
-        ctx,
-        values,
-        args_grad=grads,
-        grad_req={n: requests.get(n, "null") if n in grads else "null" for n in names},
-        aux_states=aux,
-    )
+    requests = {n: given.get(n, "null") if n in grads else "null" for n in names}
+    executor = sym.bind(ctx, values, args_grad=grads, grad_req=requests, aux_states=aux)
     executor.forward(is_train=True)
     executor.backward(_cotangents(sym, out_grads, executor, ctx))
     for name, want in wanted.items():

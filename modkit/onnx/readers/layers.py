@@ -157,7 +157,7 @@ def _pooled(node: OnnxNode, pool_type: _Kind, value: float, **kwargs: Any) -> Sy
         raise node.refuse("dilated pooling")
     if len(node.outputs) > 1 and node.outputs[1]:
         raise node.refuse("positions of the largest elements")
-    x, pad = _padded(_of_any_sign(node.symbol(), pool_type), pads, value)
+    x, pad = _padded(_of_any_sign(node, pool_type), pads, value)
     how = "full" if node.attr("ceil_mode", 0) else "valid"
     window: dict[str, Any] = {
         "kernel": tuple(kernel), "stride": tuple(strides), "pad": pad, "pooling_convention": how
@@ -172,9 +172,9 @@ def _pooled(node: OnnxNode, pool_type: _Kind, value: float, **kwargs: Any) -> Sy
     return found if how == "valid" else _windows_on_data(node, found, kernel, strides, pads)
 
 
-def _of_any_sign(x: Symbol, pool_type: _Kind) -> Symbol:
-    """``x``, or its magnitude for a norm: MXNet's sums powers, whose sign an odd one keeps."""
-    return sym.abs(x) if pool_type == "lp" else x
+def _of_any_sign(node: OnnxNode, pool_type: _Kind) -> Symbol:
+    """The input, its magnitude for a norm: MXNet's sums powers, whose sign an odd one keeps."""
+    return sym.abs(node.symbol()) if pool_type == "lp" else node.symbol()
 
 
 def _windows_on_data(
@@ -202,7 +202,7 @@ def _average_pool(node: OnnxNode) -> Symbol:
 
 def _pooled_globally(node: OnnxNode, pool_type: _Kind, **kwargs: Any) -> Symbol:
     kernel = (1,) * (node.rank() - 2)
-    x = _of_any_sign(node.symbol(), pool_type)
+    x = _of_any_sign(node, pool_type)
     return sym.Pooling(x, kernel=kernel, global_pool=True, pool_type=pool_type, **kwargs)
 
 

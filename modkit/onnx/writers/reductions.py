@@ -68,12 +68,14 @@ def _extreme(op_type: str) -> Writer:
     return write
 
 
-def _ranked(call: Call, k: int | None, largest: bool) -> tuple[str, str]:
+def _ranked(call: Call, k: int | None) -> tuple[str, str]:
     """The first ``k`` values along an axis in order, all for ``None``, and their positions."""
     if k is None:
         k = math.prod(call.static(call.inputs[0], *([] if call.axis is None else [call.axis])))
     x, axis = _along(call, call.x)
-    values, where = call.emit_many("TopK", (x, ints([k])), 2, axis=axis, largest=int(largest))
+    values, where = call.emit_many(
+        "TopK", (x, ints([k])), 2, axis=axis, largest=int(not call.is_ascend)
+    )
     return values, where
 
 
@@ -81,7 +83,7 @@ def _ranked(call: Call, k: int | None, largest: bool) -> tuple[str, str]:
 def _topk(call: Call) -> str | list[str]:
     if call.ret_typ == "mask":
         raise call.refuse("ret_typ='mask' is not part of ONNX", "take 'indices' and one_hot")
-    values, where = _ranked(call, call.k if call.k > 0 else None, not call.is_ascend)
+    values, where = _ranked(call, call.k if call.k > 0 else None)
     if call.ret_typ == "value":
         return values
     positions = call.cast(where, call.params["dtype"])
@@ -151,10 +153,8 @@ def _cumsum(call: Call) -> str:
 
 
 WRITERS |= {
-    "sort": lambda call: _ranked(call, None, not call.is_ascend)[0],
-    "argsort": lambda call: call.cast(
-        _ranked(call, None, not call.is_ascend)[1], call.params["dtype"]
-    ),
+    "sort": lambda call: _ranked(call, None)[0],
+    "argsort": lambda call: call.cast(_ranked(call, None)[1], call.params["dtype"]),
     "softmin": lambda call: _of_type(
         call, call.emit("Softmax", call.emit("Neg", _scaled(call)), axis=call.axis)
     ),
