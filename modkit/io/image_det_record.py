@@ -12,24 +12,20 @@ from modkit.constructors import check_arguments
 from modkit.errors import FileFormatError, NotSupportedError, ParameterError
 from modkit.io import detection_augmentation, image_record_base, resample
 from modkit.io.detection_augmentation import DetectionAugmentation
-from modkit.io.image_record import labels_of, resized
+from modkit.io.image_record import resized
 from modkit.io.image_record_base import ImageRecordBase, decoded_to, image_shape, read_options
 from modkit.io.packing import IRHeader, box_label, unpack
 
 _OPTIONS: dict[str, tuple[Any, Any]] = {
     **image_record_base.OPTIONS,
     **detection_augmentation.OPTIONS,
-    "path_imglist": (str, ""),
     "label_width": (int, -1),
     "label_pad_width": (int, 0),
     "label_pad_value": (float, -1.0),
-    "resize": (int, -1),
     "resize_mode": (Literal["fit", "force", "shrink"], "force"),
     "inter_method": (int, 1),
     "rand_mirror_prob": (float, 0.0),
-    **{f"mean_{c}": (float, 0.0) for c in "rgb"},
     **{f"std_{c}": (float, 0.0) for c in "rgb"},
-    "scale": (float, 1.0),
 }
 """Parameters with their types and defaults."""
 
@@ -127,7 +123,6 @@ class ImageDetRecordIter(ImageRecordBase):
         self._draws_more = self._augmentation.any or given["inter_method"] == resample.DRAWN
         super().__init__(path_imgrec, batch_size, (data_name, label_name), given, given["seed"])
         self._given = given
-        self._labels = labels_of(given["path_imglist"])
         longest = self._longest_label()
         if 0 < given["label_pad_width"] < longest:
             raise ParameterError(

@@ -16,7 +16,6 @@ from modkit.io import image_augmentation, image_record_base, resample
 from modkit.io.image_augmentation import ImageAugmentation
 from modkit.io.image_decoding import check_scaled
 from modkit.io.image_record_base import ImageRecordBase, decoded_to, image_shape, read_options
-from modkit.io.list_file import list_lines
 from modkit.io.packing import unpack
 from modkit.ndarray import array
 from modkit.ndarray.files import load, save
@@ -27,15 +26,11 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "path_imgidx": (str, ""),
     "label_width": (int, 1),
     "seed_aug": (int | None, None),
-    "resize": (int, -1),
     "rand_crop": (bool, False),
     "rand_mirror": (bool, False),
     "mirror": (bool, False),
-    **{f"mean_{c}": (float, 0.0) for c in "rgb"},
     **{f"std_{c}": (float, 1.0) for c in "rgb"},
-    "scale": (float, 1.0),
     "dtype": (Literal["float32", "uint8", "int8"] | None, "float32"),
-    "path_imglist": (str, ""),
     "mean_img": (str, ""),
     **image_record_base.OPTIONS,
     **image_augmentation.OPTIONS,
@@ -234,7 +229,6 @@ class ImageRecordIter(ImageRecordBase):
         super().__init__(path_imgrec, batch_size, (data_name, label_name), given, seed_aug)
         mean_img = self._mean_image(path_imgrec, given, shape)
         self._preprocessing = Preprocessing(given, shape, mean_img)
-        self._labels = labels_of(given["path_imglist"])
         self._draws_more = self._preprocessing.augmentation.any
         self._dtype = self._preprocessing.dtype
         self._label_width = given["label_width"]
@@ -314,13 +308,6 @@ def _mean(
         count += len(images)
         total += images.sum(0, np.float64)
     return (total / max(count, 1)).astype(np.float32)
-
-
-def labels_of(path: str) -> dict[int, np.ndarray] | None:
-    """Labels by the id of an image, from a list; ``None`` without one."""
-    if not path:
-        return None
-    return {line.number: np.array(line.labels, np.float32) for line in list_lines(path)}
 
 
 def _read_options(given: dict[str, Any]) -> dict[str, Any]:

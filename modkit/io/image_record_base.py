@@ -24,6 +24,7 @@ from modkit.io.file_iter import (
     shape_of,
 )
 from modkit.io.image_decoding import pixels
+from modkit.io.list_file import list_lines
 from modkit.io.order import Shuffler, checked_part, generator
 from modkit.io.packing import IRHeader
 from modkit.io.recordio import MXIndexedRecordIO, MXRecordIO
@@ -33,6 +34,10 @@ from modkit.ops.parameters import parse_value
 Result = TypeVar("Result")
 
 OPTIONS: dict[str, tuple[Any, Any]] = {
+    "path_imglist": (str, ""),
+    "resize": (int, -1),
+    **{f"mean_{c}": (float, 0.0) for c in "rgb"},
+    "scale": (float, 1.0),
     "shuffle": (bool, False),
     "seed": (int, 0),
     "round_batch": (bool, True),
@@ -117,8 +122,6 @@ class ImageRecordBase(MXDataIter):
     _added_seed = 111
     """The number that MXNet adds to ``seed``."""
     _dtype = np.dtype("float32")
-    _labels: Mapping[int, np.ndarray] | None = None
-    """Labels of ``path_imglist``, by the images' ids."""
     _by_index = False
     """Parts are those of ``path_imgidx``."""
     _draws_more = False
@@ -141,6 +144,10 @@ class ImageRecordBase(MXDataIter):
         self._records = RecordFiles(os.fspath(path), *part, index)
         self._following: list[int] | None = None
         self._batches = PaddedBatches(self.batch_size, given["round_batch"])
+        self._labels: dict[int, np.ndarray] | None = None
+        if path_imglist := given["path_imglist"]:
+            lines = list_lines(path_imglist)
+            self._labels = {line.number: np.array(line.labels, np.float32) for line in lines}
 
     def _image(
         self, record: bytes, draws: np.ndarray, seed: int | None
