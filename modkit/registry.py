@@ -67,18 +67,14 @@ def _parsed(text: str, nickname: str) -> tuple[str, dict[str, Any]]:
     try:
         value = json.loads(text)
         name, kwargs = (value.pop(nickname), value) if isinstance(value, dict) else value
+        if not isinstance(name, str) or not isinstance(kwargs, dict):
+            raise TypeError(f"got {name!r} and {kwargs!r}")
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise _not_parsed(text, nickname) from error
-    if not isinstance(name, str) or not isinstance(kwargs, dict):
-        raise _not_parsed(text, nickname)
+        raise ParameterError(
+            f"{nickname}: got {reprlib.repr(text)}, expected a name, or the JSON text of a name "
+            'and its arguments, such as ["name", {"kwarg": 1}]'
+        ) from error
     return name, kwargs
-
-
-def _not_parsed(text: str, nickname: str) -> ParameterError:
-    return ParameterError(
-        f"{nickname}: got {reprlib.repr(text)}, expected a name, or the JSON text of a name and "
-        'its arguments, such as ["name", {"kwarg": 1}]'
-    )
 
 
 def call_text(made: object, first: Sequence[str] = (), last: Sequence[str] = ()) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 
 from modkit.autograd.scopes import pause
-from modkit.errors import NotReadyError, ParameterError, ShapeError
+from modkit.errors import NotReadyError, ParameterError, ShapeError, expect
 from modkit.ndarray import NDArray, from_jax
 from modkit.ndarray.ndarray import require_array
 from modkit.ndarray.tape import Host, depends, modes, put, uses_of
@@ -118,8 +118,7 @@ class Function:
 
 
 def _checked(where: str, grad: Any, given: NDArray) -> jax.Array:
-    if not isinstance(grad, NDArray):
-        raise ParameterError(f"{where}: got {type(grad).__name__}, expected an NDArray")
+    expect(isinstance(grad, NDArray), where, type(grad), "an NDArray")
     if grad.shape != given.shape:
         raise ShapeError(
             f"{where}: got shape {grad.shape}, expected that of its input, {given.shape}"

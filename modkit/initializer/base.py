@@ -12,7 +12,7 @@ import numpy as np
 
 from modkit import stream
 from modkit.constructors import ChecksArguments
-from modkit.errors import ModkitError, NotSupportedError, ParameterError, ShapeError
+from modkit.errors import ModkitError, NotSupportedError, ParameterError, ShapeError, expect
 from modkit.ndarray import NDArray
 from modkit.registry import get_alias_func, get_create_func, get_register_func
 
@@ -139,8 +139,7 @@ class Initializer(ChecksArguments):
         self._init_default(name, arr)
 
     def _legacy_init(self, name: str, arr: NDArray) -> None:
-        if not isinstance(name, str):
-            raise ParameterError(f"name must be string: got {name!r}, expected an InitDesc")
+        expect(isinstance(name, str), "name must be string", name, "an InitDesc")
         if name.startswith("upsampling"):
             self._init_bilinear(name, arr)
         elif name.startswith("stn_loc") and name.endswith("weight"):

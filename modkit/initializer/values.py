@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from modkit import stream
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import ShapeError, expect
 from modkit.initializer.base import Initializer, alias, register
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import aligned
@@ -259,8 +259,7 @@ def _fresh(shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _check(what: str, got: str, choices: tuple[str, ...]) -> None:
-    if got not in choices:
-        raise ParameterError(f"{what}: got {got!r}, expected one of {', '.join(choices)}")
+    expect(got in choices, what, got, f"one of {', '.join(choices)}")
 
 
 def _check_matrix(kind: str, name: str | None, arr: NDArray) -> None:

@@ -70,7 +70,7 @@ class _Pooled:
     pred_var: float = 0.0
     covar: float = 0.0
 
-    def joined(self, other: _Pooled) -> _Pooled:
+    def __add__(self, other: _Pooled) -> _Pooled:
         """The moments of both (parallel form of Welford's algorithm)."""
         size, total = other.count, self.count + other.count
         if not size:
@@ -129,9 +129,6 @@ class PearsonCorrelation(PooledMetric):
 
     def _empty(self) -> _Pooled:
         return _Pooled()
-
-    def _joined(self, pool: _Pooled, other: _Pooled) -> _Pooled:
-        return pool.joined(other)
 
     def _fold(self, update: Sequence[Moments]) -> None:
         for each in update:

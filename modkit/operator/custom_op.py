@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from modkit.context import Context
-from modkit.errors import ParameterError, wrong
+from modkit.errors import expect, wrong
 from modkit.ndarray import NDArray
 from modkit.ops.stype import DENSE, UNDEFINED
 
@@ -196,11 +196,10 @@ def dense_if_unknown(stypes: Sequence[str]) -> list[str]:
 
 def _require_dense(method: str, **given: Sequence[str]) -> None:
     """Check that storage types are dense."""
+    expected = (
+        "'default': sparse arrays need a CustomOpProp that defines infer_storage_type and "
+        "infer_storage_type_backward"
+    )
     for name, types in given.items():
         for i, stype in enumerate(types):
-            if stype != DENSE:
-                raise ParameterError(
-                    f"{method}: {name}[{i}]: got {stype!r}, expected 'default': sparse arrays "
-                    "need a CustomOpProp that defines infer_storage_type and "
-                    "infer_storage_type_backward"
-                )
+            expect(stype == DENSE, f"{method}: {name}[{i}]", stype, expected)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from modkit.errors import warn_caller, wrong
+from modkit.errors import expect, warn_caller
 from modkit.initializer import FusedRNN
 from modkit.initializer.rnn import GATE_NAMES, GateShapes, gate_shapes, gate_shapes_of
 from modkit.ndarray import NDArray, concatenate
@@ -47,8 +47,7 @@ class FusedRNNCell(BaseRNNCell):
         prefix: str | None = None,
         params: RNNParams | None = None,
     ):
-        if mode not in GATE_NAMES:
-            raise wrong("FusedRNNCell: mode", mode, f"one of {', '.join(GATE_NAMES)}")
+        expect(mode in GATE_NAMES, "FusedRNNCell: mode", mode, f"one of {', '.join(GATE_NAMES)}")
         super().__init__(prefix=f"{mode}_" if prefix is None else prefix, params=params)
         self._num_hidden, self._num_layers, self._mode = num_hidden, num_layers, mode
         self._bidirectional, self._dropout = bidirectional, dropout
@@ -100,8 +99,7 @@ class FusedRNNCell(BaseRNNCell):
     def _unrolled(
         self, length: int, inputs: Any, states: Any, layout: str, merge: bool | None
     ) -> Unrolled:
-        if layout.find("T") not in (0, 1):
-            raise wrong("FusedRNNCell: layout", layout, "'NTC' or 'TNC'")
+        expect(layout.find("T") in (0, 1), "FusedRNNCell: layout", layout, "'NTC' or 'TNC'")
         whole: Any = arrange(length, inputs, layout, merge=True)
         swapped = layout.find("T") == 1
         if swapped:

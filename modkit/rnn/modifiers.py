@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from modkit import symbol
-from modkit.errors import NotSupportedError, wrong
+from modkit.errors import NotSupportedError, expect
 from modkit.ndarray import NDArray
 from modkit.rnn.base import BaseRNNCell, RNNParams, Unrolled, Weights, arrange, check_cell, compose
 from modkit.rnn.containers import SequentialRNNCell
@@ -25,8 +25,7 @@ class DropoutCell(BaseRNNCell):
 
     def __init__(self, dropout: float, prefix: str = "dropout_", params: RNNParams | None = None):
         super().__init__(prefix, params)
-        if not isinstance(dropout, int | float):
-            raise wrong("DropoutCell: dropout", dropout, "a number")
+        expect(isinstance(dropout, int | float), "DropoutCell: dropout", dropout, "a number")
         self.dropout = dropout
 
     @property
