@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from modkit.context import Context
-from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError
+from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError, expect
 from modkit.lazy import dir_of
 from modkit.module import executor_group
 from modkit.module.executor_group import _load_data as _load_data
@@ -134,11 +134,9 @@ class DataParallelExecutorManager:
     ):
         (logger or logging).info("Start training with %s", str(list(ctx)))
         loads = [1] * len(ctx) if work_load_list is None else work_load_list
-        if not isinstance(loads, list) or len(loads) != len(ctx):
-            raise ParameterError(
-                f"DataParallelExecutorManager: work_load_list: got {loads!r}, expected a list of "
-                f"{len(ctx)} numbers, one for each device"
-            )
+        where = "DataParallelExecutorManager: work_load_list"
+        expected = f"a list of {len(ctx)} numbers, one for each device"
+        expect(isinstance(loads, list) and len(loads) == len(ctx), where, loads, expected)
         self.symbol, self.ctx, self.sym_gen = symbol, list(ctx), sym_gen
         self.arg_names, self.param_names = list(arg_names), list(param_names)
         self.aux_names = list(aux_names)

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from modkit.constructors import ChecksArguments, check_at_least
-from modkit.errors import NotReadyError, NotSupportedError, ParameterError, typed
+from modkit.errors import NotReadyError, NotSupportedError, ParameterError, expect, typed
 from modkit.lazy import dir_of
 from modkit.registry import call_text
 
@@ -82,10 +82,8 @@ class LRScheduler(ChecksArguments):
                 f"{name}: warmup_begin_lr: got {warmup_begin_lr}, "
                 f"expected at most base_lr={base_lr}"
             )
-        if warmup_mode not in ("linear", "constant"):
-            raise ParameterError(
-                f"{name}: warmup_mode: got {warmup_mode!r}, expected 'linear' or 'constant'"
-            )
+        known = warmup_mode in ("linear", "constant")
+        expect(known, f"{name}: warmup_mode", warmup_mode, "'linear' or 'constant'")
         self.warmup_mode = warmup_mode
 
     def get_warmup_lr(self, num_update: int) -> float:
@@ -196,10 +194,8 @@ class MultiFactorScheduler(LRScheduler):
         warmup_mode: str = "linear",
     ):
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
-        if not isinstance(step, list) or not step:
-            raise ParameterError(
-                f"MultiFactorScheduler: step: got {step!r}, expected a list of update numbers"
-            )
+        is_list = isinstance(step, list) and step
+        expect(is_list, "MultiFactorScheduler: step", step, "a list of update numbers")
         for before, here in zip([0, *step], step, strict=False):
             if _number("MultiFactorScheduler: step", here) < 1:
                 raise ParameterError(f"MultiFactorScheduler: step: got {here}, expected 1 or more")

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from modkit.base import py_str
 from modkit.constructors import check_arguments
-from modkit.errors import DTypeError, ParameterError, wrong
+from modkit.errors import DTypeError, ParameterError, expect, wrong
 from modkit.lazy import dir_of
 from modkit.ndarray import NDArray, from_jax
 from modkit.ndarray.storage import x64_for
@@ -96,11 +96,8 @@ class Monitor:
 
     def install(self, exe: Monitored) -> None:
         """Watch an executor, one of several perhaps; ParameterError for anything else."""
-        if not hasattr(exe, "set_monitor_callback"):
-            raise ParameterError(
-                f"Monitor.install: got {type(exe).__name__}, expected an executor; a module's "
-                "install_monitor(monitor) watches its own"
-            )
+        expected = "an executor; a module's install_monitor(monitor) watches its own"
+        expect(hasattr(exe, "set_monitor_callback"), "Monitor.install", type(exe), expected)
         self.exes.append(exe)
         if self.activated:
             exe.set_monitor_callback(self.stat_helper, self.monitor_all)

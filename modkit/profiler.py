@@ -23,10 +23,10 @@ from modkit.errors import (
     NameNotFoundError,
     NotReadyError,
     NotSupportedError,
-    ParameterError,
     expect,
     not_taken,
     one_of,
+    wrong,
 )
 from modkit.files import FileAccessError, atomic_write, named_errors
 from modkit.lazy import dir_of
@@ -88,7 +88,7 @@ def set_config(**kwargs: Any) -> None:
     try:
         float(str(period))
     except ValueError:
-        raise ParameterError(f"set_config: dump_period: got {period!r}, expected seconds") from None
+        raise wrong("set_config: dump_period", period, "seconds") from None
     _folder = str(kwargs.get("filename", _folder)).removesuffix(".json")
     _aggregates = on.get("aggregate_stats", False)
     _imperative = on.get("profile_all", False) or on.get("profile_imperative", True)

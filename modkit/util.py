@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from modkit.context import Context, gpu_memory_info, num_gpus
-from modkit.errors import NotSupportedError, ParameterError
+from modkit.errors import NotSupportedError, expect
 from modkit.lazy import dir_of
 
 __dir__ = dir_of(__name__)
@@ -55,8 +55,8 @@ def get_cuda_compute_capability(ctx: Context) -> int | None:
     Raises:
         ParameterError: ``ctx`` is not a GPU.
     """
-    if not isinstance(ctx, Context) or ctx.device_type != "gpu":
-        raise ParameterError(f"get_cuda_compute_capability: got {ctx!r}, expected mx.gpu(i)")
+    is_gpu = isinstance(ctx, Context) and ctx.device_type == "gpu"
+    expect(is_gpu, "get_cuda_compute_capability", ctx, "mx.gpu(i)")
     text = getattr(ctx.jax_device, "compute_capability", None)
     return None if text is None else round(10 * float(text))
 

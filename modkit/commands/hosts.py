@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from modkit.errors import ParameterError
+from modkit.errors import ParameterError, expect
 from modkit.kvstore.launchers import COORDINATOR, RANK, SIZE
 
 _FORWARDED = ("MODKIT_", "MXNET_", "JAX_", "XLA_", "NCCL_", "GLOO_", "OMP_", "TF_CPP_", "CUDA_")
@@ -74,11 +74,9 @@ def _lines(path: str) -> list[str]:
 def _host(text: str) -> tuple[str, int]:
     """A name and a number of workers, 0 if there is none."""
     name, _, count = text.partition(":")
-    if not name or name[0] == "-" or not ((count.isdecimal() and int(count)) or text == name):
-        raise ParameterError(
-            f"-H: got {text!r}, expected the name of a machine, perhaps with a number of workers: "
-            "node0:2"
-        )
+    counted = text == name or (count.isdecimal() and int(count))
+    expected = "the name of a machine, perhaps with a number of workers: node0:2"
+    expect(name and name[0] != "-" and counted, "-H", text, expected)
     return name, int(count or 0)
 
 

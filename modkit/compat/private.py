@@ -18,7 +18,7 @@ from modkit.checkpoint import save_checkpoint
 from modkit.compat.module_names import check_input_names, parse_data_desc
 from modkit.compat.private_arrays import ARRAYS, INTERNAL, SPARSE, _slice_along_batch_axis
 from modkit.context import Context, cpu, current_context
-from modkit.errors import MXNetError, NotImplementedForSymbol, ParameterError, expect
+from modkit.errors import MXNetError, NotImplementedForSymbol, expect
 from modkit.initializer import Uniform
 from modkit.io import DataBatch, DataDesc, DataIter
 from modkit.io.array import init_data
@@ -89,8 +89,7 @@ def _multiple_callbacks(callbacks: Any, *args: Any, **kwargs: Any) -> None:
 
 def _get_interp_method(interp: int, sizes: Sequence[int] = ()) -> int:
     """The interpolation of a code, for the height and width of an image before and after."""
-    if interp not in (*range(5), 9, 10):
-        raise ParameterError(f"interp: got {interp!r}, expected 0 to 4, 9 or 10")
+    expect(interp in (*range(5), 9, 10), "interp", interp, "0 to 4, 9 or 10")
     return chosen_interp(interp, sizes[:2], sizes[2:])
 
 

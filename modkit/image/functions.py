@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 
 from modkit import files
-from modkit.errors import DTypeError, FileFormatError, ParameterError, ShapeError, warn_caller
+from modkit.errors import (
+    DTypeError,
+    FileFormatError,
+    ParameterError,
+    ShapeError,
+    expect,
+    warn_caller,
+)
 from modkit.io.image_decoding import decoded
 from modkit.io.resample import as_dtype, bordered, chosen_interp, resized, rotated
 from modkit.ndarray import NDArray, array
@@ -45,13 +52,10 @@ def imdecode(
     """
     if isinstance(buf, NDArray):
         buf = buf.asnumpy()
-    if not isinstance(buf, bytes | bytearray | memoryview | np.ndarray):
-        raise ParameterError(
-            f"imdecode: buf: got {type(buf).__name__}, expected bytes, bytearray or numpy.ndarray; "
-            "imread takes the name of a file"
-        )
-    if flag not in (0, 1):
-        raise ParameterError(f"imdecode: flag: got {flag}, expected 1 for colour or 0 for grey")
+    is_buffer = isinstance(buf, bytes | bytearray | memoryview | np.ndarray)
+    expected = "bytes, bytearray or numpy.ndarray; imread takes the name of a file"
+    expect(is_buffer, "imdecode: buf", type(buf), expected)
+    expect(flag in (0, 1), "imdecode: flag", flag, "1 for colour or 0 for grey")
     data = bytes(buf)
     if not data:
         raise ParameterError("imdecode: got an empty buffer, expected the bytes of an image")
@@ -88,8 +92,7 @@ def imread(
 
 def _changed(src: NDArray, change: Callable[[np.ndarray], np.ndarray], what: str) -> NDArray:
     """An image changed as a NumPy array; its type stays."""
-    if not isinstance(src, NDArray):
-        raise ParameterError(f"{what}: src: got {type(src).__name__}, expected an NDArray")
+    expect(isinstance(src, NDArray), f"{what}: src", type(src), "an NDArray")
     if src.ndim != 3:
         raise ShapeError(f"{what}: src: got shape {src.shape}, expected (height, width, channels)")
     image = src.asnumpy()
@@ -135,10 +138,8 @@ def copyMakeBorder(
         ParameterError: a number of pixels that is none, or another ``type``.
     """
     for side, pixels in {"top": top, "bot": bot, "left": left, "right": right}.items():
-        if not isinstance(pixels, Integral) or pixels < 0:
-            raise ParameterError(
-                f"copyMakeBorder: {side}: got {pixels!r}, expected a number of pixels, 0 or more"
-            )
+        is_number = isinstance(pixels, Integral) and pixels >= 0
+        expect(is_number, f"copyMakeBorder: {side}", pixels, "a number of pixels, 0 or more")
     margins, fill = ((top, bot), (left, right)), values or value
     return _changed(src, lambda image: bordered(image, margins, type, fill), "copyMakeBorder")
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from modkit import fork
 from modkit.constructors import check_arguments
-from modkit.errors import DTypeError, ParameterError, ShapeError, expect, one_of, wrong
+from modkit.errors import DTypeError, ParameterError, ShapeError, expect, one_of
 from modkit.files import located
 from modkit.image.augmenters import CreateAugmenter
 from modkit.image.functions import imdecode
@@ -196,9 +196,9 @@ class ImageIter(DataIter):
 
     def check_data_shape(self, data_shape: Sequence[int]) -> None:
         """Raise ParameterError (a ``ValueError``) unless ``data_shape`` is (3, height, width)."""
-        if len(data_shape) != 3 or data_shape[0] != 3:
-            where = f"{type(self).__name__}: data_shape"
-            raise wrong(where, tuple(data_shape), "three channels: (3, height, width)")
+        fits = len(data_shape) == 3 and data_shape[0] == 3
+        where = f"{type(self).__name__}: data_shape"
+        expect(fits, where, tuple(data_shape), "three channels: (3, height, width)")
 
     def check_valid_image(self, data: Sequence[NDArray]) -> None:
         """Raise RuntimeError for a decoded image without axes."""

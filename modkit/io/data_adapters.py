@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from modkit.constructors import check_at_least, is_number
-from modkit.errors import ParameterError, typed, wrong
+from modkit.errors import ParameterError, expect, typed
 from modkit.io.array import NDArrayIter
 from modkit.io.base import DataBatch, descriptions
 from modkit.io.batches import BatchesIter
@@ -77,9 +77,8 @@ def _validation_source(held_out: Any, train: Any, names: Names) -> Any:
     """An iterator over ``eval_data``, in batches and an order of names like those of ``train``."""
     if held_out is None or has_next(held_out):
         return held_out
-    if isinstance(held_out, str | bytes):
-        expected = "a DataIter, a pair (x, y) of arrays, a dictionary of arrays, or batches"
-        raise wrong("fit: eval_data", held_out, expected)
+    expected = "a DataIter, a pair (x, y) of arrays, a dictionary of arrays, or batches"
+    expect(not isinstance(held_out, str | bytes), "fit: eval_data", held_out, expected)
     size, order = getattr(train, "batch_size", None) or 32, names
     if is_iterator(train):
         shapes = train.provide_data, train.provide_label or []

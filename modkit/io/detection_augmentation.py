@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from modkit.errors import ParameterError, wrong
+from modkit.errors import ParameterError, expect
 from modkit.io.image_augmentation import hsl_shifted
 from modkit.io.resample import as_dtype, bordered
 
@@ -104,8 +104,8 @@ class DetectionAugmentation:
 
     def __init__(self, given: Mapping[str, Any]):
         for name in ("max_random_contrast", "max_pad_scale"):
-            if not math.isfinite(given[name]):
-                raise wrong(f"ImageDetRecordIter: {name}", given[name], "a finite number")
+            value = given[name]
+            expect(math.isfinite(value), f"ImageDetRecordIter: {name}", value, "a finite number")
         self._given = dict(given)
         self._samplers = _samplers(given)
         self.any = any(given[n] > 0 for n in OPTIONS if n.endswith("_prob"))
@@ -225,9 +225,8 @@ def _samplers(given: Mapping[str, Any]) -> list[CropSampler]:
         values = given[name]
         if len(values) == 1:
             return values * count
-        if len(values) != count:
-            expected = f"one number or num_crop_sampler={count}"
-            raise wrong(f"ImageDetRecordIter: {name}", values, expected)
+        expected = f"one number or num_crop_sampler={count}"
+        expect(len(values) == count, f"ImageDetRecordIter: {name}", values, expected)
         return values
 
     ranges = []

@@ -119,7 +119,7 @@ def pack_img(header: Any, img: np.ndarray, quality: int = 95, img_fmt: str = ".j
     elif img_fmt.lower() == ".png":
         image.save(stream, "PNG", compress_level=min(quality, 9))
     else:
-        raise ParameterError(f"pack_img: img_fmt: got {img_fmt!r}, expected '.jpg' or '.png'")
+        raise wrong("pack_img: img_fmt", img_fmt, "'.jpg' or '.png'")
     return pack(header, stream.getvalue())
 
 

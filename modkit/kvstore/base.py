@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from modkit.errors import NotSupportedError, ParameterError
+from modkit.errors import NotSupportedError, expect
 
 
 class KVStoreBase:
@@ -64,8 +64,8 @@ class KVStoreBase:
         Raises:
             ParameterError: it is no subclass of `KVStoreBase`.
         """
-        if not (isinstance(klass, type) and issubclass(klass, KVStoreBase)):
-            raise ParameterError(f"register: got {klass!r}, expected a subclass of KVStoreBase")
+        is_store = isinstance(klass, type) and issubclass(klass, KVStoreBase)
+        expect(is_store, "register", klass, "a subclass of KVStoreBase")
         KVStoreBase.kv_registry[klass.__name__.lower()] = klass
         return klass
 

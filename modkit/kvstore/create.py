@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from modkit.errors import NotSupportedError, ParameterError, nearest
+from modkit.errors import NotSupportedError, ParameterError, expect, nearest, wrong
 from modkit.kvstore.base import KVStoreBase
 from modkit.kvstore.dist import DistKVStore
 from modkit.kvstore.local import KVStore
@@ -50,8 +50,7 @@ def create(name: str = "local") -> KVStoreBase:
     Differs: ``"horovod"`` and ``"byteps"`` are errors; MXNet takes them for ``"local"`` where
         these packages are not imported.
     """
-    if not isinstance(name, str):
-        raise ParameterError(f"kv.create: got {name!r}, expected a string such as 'local'")
+    expect(isinstance(name, str), "kv.create", name, "a string such as 'local'")
     lower = name.lower()
     if lower in KVStoreBase.kv_registry:
         return KVStoreBase.kv_registry[lower]()
@@ -75,7 +74,7 @@ def _updates_on_kvstore() -> bool:
     try:
         return bool(int(text))
     except ValueError:
-        raise ParameterError(f"MXNET_UPDATE_ON_KVSTORE: got {text!r}, expected 0 or 1") from None
+        raise wrong("MXNET_UPDATE_ON_KVSTORE", text, "0 or 1") from None
 
 
 def create_kvstore(
@@ -91,8 +90,7 @@ def create_kvstore(
         return None, False
     if isinstance(kvstore, KVStoreBase):
         return kvstore, on_kvstore and kvstore.is_capable("optimizer")
-    if not isinstance(kvstore, str):
-        raise ParameterError(f"kvstore: got {kvstore!r}, expected a KVStore, a name or None")
+    expect(isinstance(kvstore, str), "kvstore", kvstore, "a KVStore, a name or None")
     made = create(kvstore)
     if num_device == 1 and "dist" not in kvstore.lower():
         return None, False

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.context import Context
-from modkit.errors import DTypeError, ParameterError, ShapeError
+from modkit.errors import DTypeError, ParameterError, ShapeError, expect
 from modkit.ndarray import sparse
 from modkit.ndarray.indexing import cast
 from modkit.ndarray.ndarray import NDArray, _as_context, from_jax, invoke, new, require_array
@@ -226,8 +226,7 @@ def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = Tr
         ParameterError: one is no NDArray, or their types differ.
         ShapeError: there are none, or their other sizes differ.
     """
-    if not isinstance(arrays, list | tuple):
-        raise ParameterError(f"concatenate: got {type(arrays).__name__}, expected a list of arrays")
+    expect(isinstance(arrays, list | tuple), "concatenate", type(arrays), "a list of arrays")
     if not arrays:
         raise ShapeError("concatenate: got no arrays, expected at least one")
     for at, each in enumerate(arrays):
@@ -296,11 +295,8 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
 
     Differs: it always copies; with ``zero_copy`` MXNet's array shares the memory.
     """
-    if not isinstance(ndarray, np.ndarray):
-        raise ParameterError(
-            f"from_numpy: got {type(ndarray).__name__}, expected a numpy.ndarray; mx.nd.array(...) "
-            "takes lists"
-        )
+    expected = "a numpy.ndarray; mx.nd.array(...) takes lists"
+    expect(isinstance(ndarray, np.ndarray), "from_numpy", type(ndarray), expected)
     if zero_copy:
         if not ndarray.flags["C_CONTIGUOUS"]:
             raise ShapeError(

@@ -14,7 +14,9 @@ from modkit.errors import (
     NotReadyError,
     NotSupportedError,
     ParameterError,
+    expect,
     nearest,
+    wrong,
 )
 from modkit.files import FileWindow, Reader, atomic_write
 from modkit.ndarray.array_format import Record as Record
@@ -76,10 +78,8 @@ def _named(data: Any) -> tuple[list[str], list[NDArray]]:
     elif isinstance(data, list):
         names, arrays = [], data
     else:
-        raise ParameterError(
-            f"save: got {type(data).__name__}, expected an NDArray, a list of NDArrays or a "
-            "dictionary of name to NDArray"
-        )
+        expected = "an NDArray, a list of NDArrays or a dictionary of name to NDArray"
+        raise wrong("save", type(data), expected)
     for name in names:
         if not isinstance(name, str):
             raise ParameterError(f"save: got {name!r} among the names, expected str")
@@ -127,8 +127,8 @@ def load(fname: str | os.PathLike[str]) -> list[NDArray] | dict[str, NDArray]:
 
 def load_frombuffer(buf: bytes | bytearray | memoryview) -> list[NDArray] | dict[str, NDArray]:
     """Read arrays from the bytes of such a file; see ``load``."""
-    if not isinstance(buf, bytes | bytearray | memoryview):
-        raise ParameterError(f"load_frombuffer: got {type(buf).__name__}, expected bytes")
+    is_buffer = isinstance(buf, bytes | bytearray | memoryview)
+    expect(is_buffer, "load_frombuffer", type(buf), "bytes")
     return _read_list(Reader(memoryview(buf).cast("B"), "buffer"))
 
 

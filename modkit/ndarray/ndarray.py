@@ -24,6 +24,7 @@ from modkit.errors import (
     ShapeError,
     nearest,
     warn_caller,
+    wrong,
 )
 from modkit.handles import handle_of, owner_of
 from modkit.interpreter import convert, quietly
@@ -1233,7 +1234,7 @@ def _as_context(ctx: Any) -> Context:
     if isinstance(ctx, str):
         kind, _, index = ctx.partition("(")
         return Context(kind, int(index.rstrip(")") or 0))
-    raise ParameterError(f"ctx: got {ctx!r}, expected a Context such as mx.cpu(0)")
+    raise wrong("ctx", ctx, "a Context such as mx.cpu(0)")
 
 
 def _call(name: str, *arrays: NDArray, **attrs: Any) -> Any:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.context import Context
-from modkit.errors import ParameterError, nearest
+from modkit.errors import ParameterError, expect, nearest, wrong
 from modkit.ndarray import overloads
 from modkit.ndarray.ndarray import NDArray, _as_context, invoke
 from modkit.ndarray.ndarray import array as dense_array
@@ -156,8 +156,7 @@ def retain(data: RowSparseNDArray, indices: Any, out: NDArray | None = None) -> 
     Raises:
         ParameterError: ``data`` is not row-sparse.
     """
-    if not isinstance(data, RowSparseNDArray):
-        raise ParameterError(f"sparse.retain: got {type(data).__name__}, expected row_sparse")
+    expect(isinstance(data, RowSparseNDArray), "sparse.retain", type(data), "row_sparse")
     rows = indices if isinstance(indices, NDArray) else dense_array(indices, dtype="int64")
     return invoke(get_op("_sparse_retain"), (data, rows), {} if out is None else {"out": out})
 
@@ -267,7 +266,7 @@ def _numbers(what: str, value: Any) -> np.ndarray:
     try:
         made = np.array(value).astype(PLACES)
     except (TypeError, ValueError) as error:
-        raise ParameterError(f"{what}: got {value!r}, expected whole numbers") from error
+        raise wrong(what, value, "whole numbers") from error
     if made.ndim != 1:
         raise ParameterError(f"{what}: got shape {made.shape}, expected one dimension")
     return made

@@ -11,7 +11,14 @@ import numpy as np
 
 from modkit import registry
 from modkit.contrib.text.vocab import Vocabulary
-from modkit.errors import FileFormatError, NameNotFoundError, ParameterError, nearest, warn_caller
+from modkit.errors import (
+    FileFormatError,
+    NameNotFoundError,
+    ParameterError,
+    expect,
+    nearest,
+    warn_caller,
+)
 from modkit.files import MissingFileError, text_lines
 from modkit.ndarray import NDArray, array, zeros
 from modkit.ndarray.ndarray import require_array
@@ -104,11 +111,8 @@ class _TokenEmbedding(Vocabulary):
         self._index(vocabulary)
 
     def _check_vocabulary(self, vocabulary: Any) -> None:
-        if not isinstance(vocabulary, Vocabulary):
-            raise ParameterError(
-                f"{type(self).__name__}: vocabulary: got {type(vocabulary).__name__}, expected a "
-                "Vocabulary"
-            )
+        where = f"{type(self).__name__}: vocabulary"
+        expect(isinstance(vocabulary, Vocabulary), where, type(vocabulary), "a Vocabulary")
 
     def _rows_for(self, vocabulary: Vocabulary) -> np.ndarray:
         """Vectors for a vocabulary, whose token of index 0 has that of unknown tokens."""
@@ -300,15 +304,13 @@ class CompositeEmbedding(_TokenEmbedding):
     def __init__(self, vocabulary: Vocabulary, token_embeddings: Any):
         super().__init__()
         self._check_vocabulary(vocabulary)
+        where = "CompositeEmbedding: token_embeddings"
         many = token_embeddings if isinstance(token_embeddings, list) else [token_embeddings]
         if not many:
-            raise ParameterError("CompositeEmbedding: token_embeddings: got none, expected one")
+            raise ParameterError(f"{where}: got none, expected one")
         for each in many:
-            if not isinstance(each, _TokenEmbedding):
-                raise ParameterError(
-                    f"CompositeEmbedding: token_embeddings: got {type(each).__name__}, expected a "
-                    "token embedding or a list of them"
-                )
+            is_one = isinstance(each, _TokenEmbedding)
+            expect(is_one, where, type(each), "a token embedding or a list of them")
         joined = np.concatenate([each._rows_for(vocabulary) for each in many], axis=1)
         self._index(vocabulary)
         self._idx_to_vec = array(joined)
