@@ -9,15 +9,15 @@ from typing import Any, Literal
 import numpy as np
 
 from modkit.constructors import check_arguments
-from modkit.errors import FileFormatError, NotSupportedError, ParameterError
-from modkit.io import detection_augmentation, image_record_base, resample
+from modkit.errors import NotSupportedError, ParameterError
+from modkit.io import detection_augmentation, resample
+from modkit.io import image_record_base as base
 from modkit.io.detection_augmentation import DetectionAugmentation
-from modkit.io.image_record import resized
-from modkit.io.image_record_base import ImageRecordBase, decoded_to, image_shape, read_options
-from modkit.io.packing import IRHeader, box_label, unpack
+from modkit.io.image_record_base import Drawn, ImageRecordBase, Labelled
+from modkit.io.packing import box_label, unpack
 
 _OPTIONS: dict[str, tuple[Any, Any]] = {
-    **image_record_base.OPTIONS,
+    **base.OPTIONS,
     **detection_augmentation.OPTIONS,
     "label_width": (int, -1),
     "label_pad_width": (int, 0),
@@ -118,11 +118,10 @@ class ImageDetRecordIter(ImageRecordBase):
         **options: Any,
     ):
         given = _read_options(options)
-        self._shape = image_shape("ImageDetRecordIter", data_shape)
+        self._shape = base.image_shape("ImageDetRecordIter", data_shape)
         self._augmentation = DetectionAugmentation(given)
         self._draws_more = self._augmentation.any or given["inter_method"] == resample.DRAWN
         super().__init__(path_imgrec, batch_size, (data_name, label_name), given, given["seed"])
-        self._given = given
         longest = self._longest_label()
         if 0 < given["label_pad_width"] < longest:
             raise ParameterError(
@@ -138,34 +137,15 @@ class ImageDetRecordIter(ImageRecordBase):
             return max(map(len, labels), default=0)
 
     def _label_in(self, record: bytes) -> np.ndarray:
-        return self._label(unpack(record)[0])
+        return self._label_of(unpack(record)[0])
 
-    def _label(self, header: IRHeader) -> np.ndarray:
-        """The numbers of a sample's label."""
-        label = self._label_of(header)
-        width = self._given["label_width"]
-        if width not in (-1, len(label)):
-            raise FileFormatError(
-                f"an image has a label of length {len(label)}, but label_width is {width}; "
-                "pass -1 for labels of any length"
-            )
-        return label
-
-    def _image(
-        self, record: bytes, draws: np.ndarray, seed: int | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        header, data = unpack(record)
-        head, boxes = box_label(self._label(header))
-        more = None if seed is None else np.random.default_rng(seed)
-        interp = resample.drawn_interp(self._given["inter_method"], more)
-        image, edge = decoded_to(data, self._shape[0]), self._given["resize"]
-        if edge > 0:
-            image = resized(image, edge, interp)
-        if more is not None:
-            image, boxes = self._augmentation(image, boxes, more)
-        image = self._resized(image, interp)
+    def _image(self, image: np.ndarray, label: np.ndarray, drawn: Drawn) -> Labelled:
+        head, boxes = box_label(label)
+        if drawn.more is not None:
+            image, boxes = self._augmentation(image, boxes, drawn.more)
+        image = self._resized(image, drawn.interp)
         height, width, channels = image.shape
-        if draws[2] < self._given["rand_mirror_prob"]:
+        if drawn.numbers[2] < self._given["rand_mirror_prob"]:
             image = image[:, ::-1]
             boxes[:, [1, 3]] = 1 - boxes[:, [3, 1]]
         planes = np.zeros((channels, *self._shape[1:]), np.float32)
@@ -205,4 +185,4 @@ def _read_options(given: Mapping[str, Any]) -> dict[str, Any]:
             raise NotSupportedError(
                 f"ImageDetRecordIter: {name}: got {given[name]!r}, only {default!r} is supported"
             )
-    return read_options("ImageDetRecordIter", given, _OPTIONS, (*_REFUSED, *_INERT))
+    return base.read_options("ImageDetRecordIter", given, _OPTIONS, (*_REFUSED, *_INERT))

@@ -12,11 +12,10 @@ import numpy as np
 
 from modkit.constructors import check_arguments
 from modkit.errors import FileFormatError, NotSupportedError, ShapeError, expect
-from modkit.io import image_augmentation, image_record_base, resample
+from modkit.io import image_augmentation, resample
+from modkit.io import image_record_base as base
 from modkit.io.image_augmentation import ImageAugmentation
-from modkit.io.image_decoding import check_scaled
-from modkit.io.image_record_base import ImageRecordBase, decoded_to, image_shape, read_options
-from modkit.io.packing import unpack
+from modkit.io.image_record_base import Drawn, ImageRecordBase, Labelled
 from modkit.ndarray import array
 from modkit.ndarray.files import load, save
 
@@ -32,7 +31,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     **{f"std_{c}": (float, 1.0) for c in "rgb"},
     "dtype": (Literal["float32", "uint8", "int8"] | None, "float32"),
     "mean_img": (str, ""),
-    **image_record_base.OPTIONS,
+    **base.OPTIONS,
     **image_augmentation.OPTIONS,
 }
 """Parameters with their types and defaults."""
@@ -58,31 +57,22 @@ class Preprocessing:
         )
         self._mean = mean if mean_img is None else mean_img
 
-    def __call__(self, image: np.ndarray, draws: np.ndarray, seed: int | None) -> np.ndarray:
+    def __call__(self, image: np.ndarray, drawn: Drawn) -> np.ndarray:
         """An image of a batch: cropped, mirrored, and scaled.
-
-        Args:
-            draws: random numbers below 1: position of the crop, and mirroring.
-            seed: of the other random changes; ``None`` without any.
 
         Shapes:
             image: (H, W, C).
-            draws: (3,).
             returns: (C, height, width).
         """
-        given, (_, height, width) = self._given, self.shape
-        more = None if seed is None else np.random.default_rng(seed)
-        interp = resample.drawn_interp(given["inter_method"], more)
-        if given["resize"] > 0:
-            image = resized(image, given["resize"], interp)
+        given, (_, height, width), (numbers, more, interp) = self._given, self.shape, drawn
         if more is not None:
             image = self.augmentation.shaped(image, height, width, interp, more)
         if image.shape[0] < height or image.shape[1] < width:
             image = _enlarged(image, height, width, interp)
         spare = np.array([image.shape[0] - height, image.shape[1] - width])
-        y, x = (draws[:2] * (spare + 1) if given["rand_crop"] else spare / 2).astype(int)
+        y, x = (numbers[:2] * (spare + 1) if given["rand_crop"] else spare / 2).astype(int)
         image = image[y : y + height, x : x + width]
-        if given["mirror"] or (given["rand_mirror"] and draws[2] < 0.5):
+        if given["mirror"] or (given["rand_mirror"] and numbers[2] < 0.5):
             image = image[:, ::-1]
         contrast, light = 1.0, 0.0
         if more is not None:
@@ -107,39 +97,15 @@ class Preprocessing:
         return planes
 
 
-def resized(image: np.ndarray, shorter: int, interp: int = 1) -> np.ndarray:
-    """An image resized so that its shorter edge has ``shorter`` pixels.
-
-    Args:
-        image: (H, W, C).
-        shorter: length of the shorter edge.
-        interp: code of the interpolation; default linear.
-
-    Shapes:
-        returns: (H * shorter / min(H, W), W * shorter / min(H, W), C), rounded down.
-
-    Raises:
-        FileFormatError: it would become too large, because one edge is so much longer.
-    """
-    return resample.of_size(image, *_kept_ratio(image, min(image.shape[:2]), shorter), interp)
-
-
 def _enlarged(image: np.ndarray, height: int, width: int, interp: int) -> np.ndarray:
     """An image enlarged to ``height``, then to ``width``, where it has less of it."""
     # MXNet chooses the interpolation of both once.
     code = resample.chosen_interp(interp, image.shape[:2], (height, width))
     for axis, size in enumerate((height, width)):
         if image.shape[axis] < size:
-            kept = _kept_ratio(image, image.shape[axis], size)
+            kept = base.kept_ratio(image, image.shape[axis], size)
             image = resample.of_size(image, *kept, code)
     return image
-
-
-def _kept_ratio(image: np.ndarray, edge: int, size: int) -> tuple[int, int]:
-    """Height and width of an image (H, W, C) whose edge of ``edge`` pixels becomes ``size``."""
-    rows, columns, _ = image.shape
-    check_scaled(rows, columns, min(rows, columns) * size // edge)
-    return rows * size // edge, columns * size // edge
 
 
 @check_arguments
@@ -224,15 +190,15 @@ class ImageRecordIter(ImageRecordBase):
         **options: Any,
     ):
         given = _read_options(options)
-        shape = image_shape("ImageRecordIter", data_shape)
+        shape = base.image_shape("ImageRecordIter", data_shape)
         seed_aug = given["seed"] if given["seed_aug"] is None else given["seed_aug"]
         super().__init__(path_imgrec, batch_size, (data_name, label_name), given, seed_aug)
         mean_img = self._mean_image(path_imgrec, given, shape)
         self._preprocessing = Preprocessing(given, shape, mean_img)
         self._draws_more = self._preprocessing.augmentation.any
         self._dtype = self._preprocessing.dtype
-        self._label_width = given["label_width"]
-        label_shape = () if self._label_width == 1 else (self._label_width,)
+        width = given["label_width"]
+        label_shape = () if width == 1 else (width,)
         self._describe(shape, label_shape, self._dtype.type, np.float32)
 
     def _mean_image(
@@ -255,19 +221,8 @@ class ImageRecordIter(ImageRecordBase):
             )
         return mean.astype(np.float32)
 
-    def _image(
-        self, record: bytes, draws: np.ndarray, seed: int | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        header, data = unpack(record)
-        label = self._label_of(header)
-        if len(label) != self._label_width:
-            raise FileFormatError(
-                f"an image has a label of length {len(label)}, but label_width is "
-                f"{self._label_width}"
-            )
-        image = decoded_to(data, self._preprocessing.shape[0])
-        made = self._preprocessing(image, draws, seed)
-        return made, label[0] if self._label_width == 1 else label
+    def _image(self, image: np.ndarray, label: np.ndarray, drawn: Drawn) -> Labelled:
+        return self._preprocessing(image, drawn), label[0] if len(label) == 1 else label
 
 
 class ImageRecordUInt8Iter(ImageRecordIter):
@@ -316,7 +271,9 @@ def _read_options(given: dict[str, Any]) -> dict[str, Any]:
             f"ImageRecordIter: aug_seq: got {given['aug_seq']!r}, expected 'aug_default', the only "
             "sequence there is; mx.image.ImageIter takes augmenters of your own"
         )
-    options = read_options("ImageRecordIter", given, _OPTIONS, _INERT)
+    options = base.read_options("ImageRecordIter", given, _OPTIONS, _INERT)
+    width = options["label_width"]
+    expect(width > 0, "ImageRecordIter: label_width", width, "a positive number")
     for c in "rgb":
         expect(options[f"std_{c}"], f"ImageRecordIter: std_{c}", 0, "a divisor of pixels")
     return options

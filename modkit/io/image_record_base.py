@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -23,15 +23,34 @@ from modkit.io.file_iter import (
     files_at,
     shape_of,
 )
-from modkit.io.image_decoding import pixels
+from modkit.io.image_decoding import check_scaled, pixels
 from modkit.io.list_file import list_lines
 from modkit.io.order import Shuffler, checked_part, generator
-from modkit.io.packing import IRHeader
+from modkit.io.packing import IRHeader, unpack
 from modkit.io.recordio import MXIndexedRecordIO, MXRecordIO
+from modkit.io.resample import drawn_interp, of_size
 from modkit.ndarray.storage import aligned
 from modkit.ops.parameters import parse_value
 
 Result = TypeVar("Result")
+
+Labelled = tuple[np.ndarray, np.ndarray]
+"""An image and its label."""
+
+
+class Drawn(NamedTuple):
+    """What is drawn for an image.
+
+    Attributes:
+        numbers: three random numbers below 1.
+        more: a generator of further ones; ``None`` where none are needed.
+        interp: code of the interpolation.
+    """
+
+    numbers: np.ndarray
+    more: np.random.Generator | None
+    interp: int
+
 
 OPTIONS: dict[str, tuple[Any, Any]] = {
     "path_imglist": (str, ""),
@@ -125,7 +144,7 @@ class ImageRecordBase(MXDataIter):
     _by_index = False
     """Parts are those of ``path_imgidx``."""
     _draws_more = False
-    """``_image`` takes a seed too."""
+    """``_image`` takes a generator of random numbers too."""
 
     def __init__(
         self,
@@ -136,6 +155,7 @@ class ImageRecordBase(MXDataIter):
         seed_aug: int,
     ):
         super().__init__(batch_size, *names)
+        self._given = given
         self._threads = max(given["preprocess_threads"], 1)
         self._shuffler = Shuffler(self._added_seed + given["seed"]) if given["shuffle"] else None
         self._draws = generator(seed_aug)
@@ -149,19 +169,25 @@ class ImageRecordBase(MXDataIter):
             lines = list_lines(path_imglist)
             self._labels = {line.number: np.array(line.labels, np.float32) for line in lines}
 
-    def _image(
-        self, record: bytes, draws: np.ndarray, seed: int | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The image, (C, H, W), and the label of a record, by three random numbers below 1."""
+    def _image(self, image: np.ndarray, label: np.ndarray, drawn: Drawn) -> Labelled:
+        """The image, (C, H, W), and the label of a batch."""
         raise NotImplementedError
 
     def _label_of(self, header: IRHeader) -> np.ndarray:
         """The label of a record, or that of its line in ``path_imglist``."""
         if self._labels is None:
-            return np.atleast_1d(np.asarray(header.label, np.float32))
-        if header.id not in self._labels:
+            label = np.atleast_1d(np.asarray(header.label, np.float32))
+        elif header.id in self._labels:
+            label = self._labels[header.id]
+        else:
             raise FileFormatError(f"path_imglist has no line for the image with id {header.id}")
-        return self._labels[header.id]
+        width = self._given["label_width"]
+        if width not in (-1, len(label)):
+            raise FileFormatError(
+                f"an image has a label of length {len(label)}, but label_width is {width}; pass "
+                "the length that all labels have; ImageDetRecordIter takes any with -1"
+            )
+        return label
 
     def reseed(self, seed: int) -> None:
         """Begin anew, with orders and augmentations of this seed."""
@@ -214,9 +240,18 @@ class ImageRecordBase(MXDataIter):
                 labels = np.stack(list(filled))
                 yield HostBatch(data, labels, pad, np.array(numbers, np.uint64))
 
-    def _fill(self, target: np.ndarray, *args: Any) -> np.ndarray:
+    def _fill(
+        self, target: np.ndarray, record: bytes, draws: np.ndarray, seed: int | None
+    ) -> np.ndarray:
         """Write the image of a record to its place in the batch, and return the label."""
-        target[...], label = self._image(*args)
+        header, data = unpack(record)
+        label = self._label_of(header)
+        more = None if seed is None else np.random.default_rng(seed)
+        interp = drawn_interp(self._given["inter_method"], more)
+        image, edge = decoded_to(data, len(target)), self._given["resize"]
+        if edge > 0:
+            image = resized(image, edge, interp)
+        target[...], label = self._image(image, label, Drawn(draws, more, interp))
         return label
 
     def _new_order(self) -> list[int]:
@@ -233,6 +268,30 @@ def decoded_to(data: bytes, channels: int) -> np.ndarray:
     """An encoded image, (H, W, channels), in the order red, green, blue."""
     image = pixels(data, "L" if channels == 1 else "RGB")
     return image.reshape(*image.shape[:2], channels)
+
+
+def resized(image: np.ndarray, shorter: int, interp: int = 1) -> np.ndarray:
+    """An image resized so that its shorter edge has ``shorter`` pixels.
+
+    Args:
+        image: (H, W, C).
+        shorter: length of the shorter edge.
+        interp: code of the interpolation; default linear.
+
+    Shapes:
+        returns: (H * shorter / min(H, W), W * shorter / min(H, W), C), rounded down.
+
+    Raises:
+        FileFormatError: it would become too large, because one edge is so much longer.
+    """
+    return of_size(image, *kept_ratio(image, min(image.shape[:2]), shorter), interp)
+
+
+def kept_ratio(image: np.ndarray, edge: int, size: int) -> tuple[int, int]:
+    """Height and width of an image (H, W, C) whose edge of ``edge`` pixels becomes ``size``."""
+    rows, columns, _ = image.shape
+    check_scaled(rows, columns, min(rows, columns) * size // edge)
+    return rows * size // edge, columns * size // edge
 
 
 def read_options(

@@ -9,7 +9,7 @@ import pytest
 import modkit as mx
 from modkit.errors import FileFormatError, NotSupportedError, ParameterError, ShapeError
 from modkit.io import image_augmentation, image_decoding, image_record_base, recordio
-from modkit.io.image_record import resized
+from modkit.io.image_record_base import resized
 
 pytest.importorskip("PIL")
 
@@ -186,6 +186,7 @@ def test_resized_in_the_iterator(make):
         ),
         ({"data_shape": (2, 8, 10)}, ParameterError, "1 or 3"),
         ({"label_width": 2}, FileFormatError, "has a label of length 1, but"),
+        ({"label_width": -1}, ParameterError, "label_width: got -1, expected a positive"),
         ({"aug_seq": "mine"}, NotSupportedError, "aug_seq"),
         ({"max_random_scale": 0.5}, ParameterError, "above max_random_scale"),
         ({"inter_method": 7, "resize": 12}, ParameterError, "interp"),
