@@ -80,10 +80,8 @@ def describe_index(path: str, size_bytes: int) -> IndexFacts:
     Raises:
         FileFormatError: a line is not a key and an offset.
     """
-    keys, places = [], []
-    for key, place in index_lines(path):
-        keys.append(key)
-        places.append(place)
+    entries = list(index_lines(path))
+    keys = [key for key, _ in entries]
     records = Path(path).with_suffix(".rec")
     beside = records.is_file() and not records.samefile(path)
     return IndexFacts(
@@ -95,13 +93,13 @@ def describe_index(path: str, size_bytes: int) -> IndexFacts:
         last_key=keys[-1] if keys else None,
         repeated=len(keys) - len(set(keys)),
         records=str(records) if beside else None,
-        wrong=_wrong(str(records), places) if beside else None,
+        wrong=_wrong(str(records), entries) if beside else None,
     )
 
 
-def _wrong(records: str, places: list[int]) -> int:
+def _wrong(records: str, entries: list[tuple[str, int]]) -> int:
     with FileWindow(records) as window:
-        return sum(window[at : at + 4] != MAGIC_BYTES for at in places)
+        return sum(window[at : at + 4] != MAGIC_BYTES for _, at in entries)
 
 
 def describe_list(path: str, size_bytes: int) -> ListFacts:

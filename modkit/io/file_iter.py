@@ -209,8 +209,8 @@ def files_at(path: str) -> list[Path]:
     files = []
     for place in places:
         with named_errors(place, "read"):
-            inside = place.is_dir() and sorted(each for each in place.iterdir() if each.is_file())
-        files += [place] if inside is False else inside
+            inside = sorted(filter(Path.is_file, place.iterdir())) if place.is_dir() else [place]
+        files += inside
     filled = []
     for each in files:
         with named_errors(each, "read"):

@@ -190,7 +190,7 @@ def check_numeric_gradient(
     expect(np.dtype(dtype).kind not in "biu", "check_numeric_gradient: dtype", dtype, expected)
     ctx, values, aux = _parsed(sym, location, aux_states, ctx, dtype)
     eps, rtol, atol = step_of(numeric_eps, dtype), get_rtol(rtol, dtype), get_atol(atol, dtype)
-    requests = _requests(sym, grad_nodes)
+    requests = {n: req for n, req in _requests(sym, grad_nodes).items() if req != "null"}
     if len(sym) != 1:
         raise ParameterError(
             f"check_numeric_gradient: the symbol has {len(sym)} outputs, expected 1; check each"
@@ -200,13 +200,12 @@ def check_numeric_gradient(
     weighted = sym * symbol.Variable(_PROJECTION)
     projected = symbol.invoke(get_op("make_loss"), [weighted], {})
     values[_PROJECTION] = array(weights, ctx, dtype=dtype)
-    requests = {**requests, _PROJECTION: "write"}
-    start = {n: _noise(values[n].shape) for n, req in requests.items() if req != "null"}
+    start = {n: _noise(values[n].shape) for n in (*requests, _PROJECTION)}
     executor = projected.bind(
         ctx,
         values,
         args_grad={n: array(v, ctx, dtype=values[n].dtype) for n, v in start.items()},
-        grad_req={n: requests.get(n, "null") for n in projected.list_arguments()},
+        grad_req={**requests, _PROJECTION: "write"},
         aux_states=aux,
     )
     at = {n: v.asnumpy() for n, v in values.items()}
@@ -215,16 +214,14 @@ def check_numeric_gradient(
     found = {n: g.asnumpy() for n, g in executor.grad_dict.items() if g is not None}
     expected = numeric_grad(
         executor,
-        {n: v for n, v in at.items() if n in requests and n != _PROJECTION},
+        {n: v for n, v in at.items() if n in requests},
         {n: v.asnumpy() for n, v in aux.items()},
         eps=eps,
         use_forward_train=use_forward_train,
         dtype=dtype,
     )
     for name, slope in expected.items():
-        got = found.get(name)
-        if got is None or requests[name] == "null":
-            continue
+        got = found[name]
         if requests[name] == "add":
             got = got - start[name]
         names = (f"NUMERICAL_{name}", f"BACKWARD_{name}")
