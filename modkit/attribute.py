@@ -34,7 +34,7 @@ class AttrScope(Scope):
     def get(self, attr: Mapping[str, str] | None) -> dict[str, str]:
         """The scope's attributes, overridden by those in ``attr``.
 
-        Inside the scope with those of the scopes around it, which are this thread's.
+        Inside the scope, attributes of this thread's outer scopes count, too.
         """
         entered = AttrScope._current.entered
         if len(entered) == 1 and entered[0] is self:  # as for most symbols

@@ -47,12 +47,12 @@ _OF_OPTIMIZERS = ("learning_rate", "momentum", "wd", "lr_scheduler", "clip_gradi
 
 
 def check_arguments(klass: Class) -> Class:
-    """Have the constructor of one of modkit's classes check its arguments before it runs.
+    """Check the arguments of a class's constructor before it runs; a decorator.
 
-    A ParameterError that names the class reports names that it does not take, parameters without
-    a value, and values of parameters annotated as numbers that are none. For these, an array of
-    one number is that number. Text of a number is parsed for the parameters in `_PARSED`.
-    Constructors of other packages stay as they are.
+    A ParameterError that names the class reports unknown names, missing arguments, and values that
+    are no numbers for parameters annotated as numbers. There an array of one element counts as its
+    number. Text of a number is parsed for the parameters in `_PARSED`. Classes outside modkit are
+    left alone.
     """
     init = vars(klass).get("__init__")
     if init is None or not klass.__module__.startswith("modkit."):
@@ -93,7 +93,7 @@ def check_arguments(klass: Class) -> Class:
 
 
 def constructor_parameters(klass: type) -> list[str]:
-    """The parameters of a class's constructor, and of those that it passes others on to."""
+    """The parameters of a constructor, with those of base classes that get its ``**kwargs``."""
     takes: list[str] = []
     for each in klass.__mro__:
         if "__init__" in vars(each):

@@ -43,7 +43,7 @@ class DataParallelExecutorGroup:
 
     Args:
         arg_names, param_names: all arguments, and parameters.
-        slices: the part of a batch that each of them takes.
+        slices: the samples of a batch that each device takes.
         train_data: an iterator or a batch, whose shapes are bound.
         shared_group: a group whose parameters are used.
 
@@ -179,7 +179,7 @@ class DataParallelExecutorManager:
         self.execgrp._group.get_params(arg_params, aux_params)
 
     def load_data_batch(self, data_batch: Any) -> None:
-        """Copy a batch to the devices; of buckets, to those of its bucket key."""
+        """Copy a batch to the devices, into the arrays of its bucket if there are buckets."""
         self.curr_execgrp = self.execgrp
         if self.sym_gen is not None:
             key = data_batch.bucket_key

@@ -50,7 +50,7 @@ class MissingFileError(ModkitError, FileNotFoundError):
 
 
 def missing_file(path: str | os.PathLike[str]) -> MissingFileError:
-    """The error of a file that is not there, with the nearest names of those beside it."""
+    """The error of a missing file, with similar names in its folder."""
     name = os.fspath(path)
     folder, own = os.path.split(name)
     try:

@@ -16,7 +16,7 @@ _RLock: Any = type(threading.RLock())
 
 
 class _Lock(_RLock):
-    """A re-entrant lock; a deep copy or pickle of its owner has a lock of its own."""
+    """A re-entrant lock; copies and pickles of it are new locks."""
 
     __slots__ = ()
 
@@ -25,16 +25,16 @@ class _Lock(_RLock):
 
 
 def lock() -> Any:
-    """A re-entrant lock; a forked child, which lacks the other threads, finds it free of them."""
+    """A re-entrant lock that a forked child finds released by the parent's other threads."""
     made = _Lock()
     _locks.add(made)
     return made
 
 
 class ForkState:
-    """Whether this process is a fork of one whose threads it lacks.
+    """Whether this process was forked after JAX's threads had started.
 
-    Without the error a child waits for ever for a thread that its parent has.
+    A child has none of these threads; without the error it would wait for them for ever.
 
     Attributes:
         started: whether modkit has used a device, which starts JAX's threads.

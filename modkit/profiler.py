@@ -237,8 +237,8 @@ def dumps(
     Rows of operators need ``set_config(aggregate_stats=True)``. A bound graph runs as one program,
     or as one for each pass, and so has a row for each program and none for its operators: their
     shares are in the trace, which TensorBoard and Perfetto display. The backward pass of
-    `mx.autograd` has a row, too. The Python code of a custom operator has the row
-    ``NAME::pure_python``, and each operator that it calls one of its own.
+    `mx.autograd` has a row, too. The row ``NAME::pure_python`` is the Python code of a custom
+    operator; operators called in it have their usual rows.
 
     Differs: there are no rows of markers, counters, memory, and calls of MXNet's C functions.
 

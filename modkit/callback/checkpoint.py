@@ -363,7 +363,7 @@ def _uncounted(identity: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _log_kept(given: Mapping[str, str], kept: Mapping[str, str]) -> None:
-    """Log parameters of the optimizer that are those of the checkpoint, and not those of ``fit``.
+    """Log parameters of the optimizer whose values in the checkpoint replace those of ``fit``.
 
     A callback may have changed the rate during the training, so that a difference is no warning.
     """

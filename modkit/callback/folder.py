@@ -243,7 +243,7 @@ def _facts(file: BinaryIO, raw: _Hashed) -> dict[str, Any]:
 
 
 def _remove(path: Path) -> None:
-    """Remove a checkpoint: it is renamed first, so that no half of it is left under its name."""
+    """Remove a checkpoint; it is renamed first, so that a crash leaves no half of it."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     path.rename(draft)
     shutil.rmtree(draft, ignore_errors=True)

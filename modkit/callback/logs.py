@@ -50,8 +50,8 @@ class Reporter(Callback):
 class RowLogger(Reporter):
     """Writes a row at the end of each epoch, and optionally after batches.
 
-    A new training replaces the file. A resumed one cuts it at the rows of its checkpoint, so that
-    the file of an interrupted training is that of an unbroken one.
+    A new training replaces the file. A resumed training drops the rows after its checkpoint, so
+    that an interruption leaves no trace in the file.
 
     Args:
         path: of the file; a missing folder is made.

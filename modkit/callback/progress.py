@@ -110,7 +110,7 @@ def _epoch(run: Run) -> str:
 
 
 def number_of_batches(data: Any) -> int | None:
-    """The number of batches of an epoch, where an iterator says it; else ``None``."""
+    """The number of batches of an epoch; ``None`` where the iterator does not state it."""
     count = getattr(data, "num_data", None)
     size = getattr(data, "batch_size", 0) * getattr(data, "num_parts", 1)
     if count is None or not size:

@@ -114,8 +114,8 @@ class Run:
     def metrics(self) -> Metrics:
         """Values by name: ``train-<name>`` of this epoch, ``validation-<name>`` of the last one.
 
-        Reading them waits for the batches in progress. With several workers those of an epoch that
-        ended are of all their data, and those of the present epoch are of this worker's.
+        Reading them waits for the batches in progress. With several workers the values of a
+        finished epoch cover the data of all, and those of the present epoch this worker's data.
         """
         train = self._train
         if train is None:

@@ -24,11 +24,11 @@ class ResumeError(ModkitError, ValueError):
 
 
 def whole_state(state: dict[str, Any], workers: Any) -> dict[str, Any]:
-    """The state of all workers, in each of them: every worker makes this call.
+    """All-gather the state: every worker makes this call and gets the whole.
 
     Returns:
-        The state of worker 0, with the rows of all replicas of all workers, and what each worker
-        has of its own under ``"workers"``.
+        The state of worker 0, with the rows of the replicas of all workers; the entries that
+        differ by worker are under ``"workers"``.
     """
     if workers is None:
         return state
@@ -53,7 +53,7 @@ def _on_host(value: Any) -> Any:
 
 
 def own_state(state: dict[str, Any], workers: Any, run: Any) -> dict[str, Any]:
-    """The state of one worker, from that of all.
+    """One worker's part of `whole_state`.
 
     For another number of workers, each gets the streams and the position of worker 0, the metric
     of the whole goes to worker 0, and rows of replicas are averaged: the training goes on to

@@ -21,8 +21,8 @@ class CheckpointFacts:
         name: of its folder.
         size_bytes: of its files.
         fault: the first fault that makes it unusable; ``None`` for a complete one.
-        epoch: number of the epoch that goes on.
-        batch: number of its batches that are trained on.
+        epoch: number of the epoch with which the training goes on.
+        batch: number of finished batches in this epoch.
         step: number of batches in all epochs.
         versions: of the packages that wrote it.
     """

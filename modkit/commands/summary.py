@@ -46,7 +46,7 @@ def work(arguments: Namespace) -> None:
 
 
 def _note_batch_axis(net: Symbol, shapes: Mapping[str, Shape]) -> None:
-    """Note data of one axis, as samples of one value each, that go to a FullyConnected."""
+    """Note inputs of FullyConnected with one axis, which is read as samples of one value."""
     for node in net.graph.nodes:
         name = node.inputs[0].node.name if node.op_name == "FullyConnected" else ""
         if len(shape := shapes.get(name, ())) == 1:

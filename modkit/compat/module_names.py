@@ -1,4 +1,4 @@
-"""Functions of MXNet's ``module.base_module`` that copies of its Module import."""
+"""Functions of MXNet's ``module.base_module``, for programs with a copy of its Module."""
 
 from __future__ import annotations
 

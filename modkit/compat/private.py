@@ -139,7 +139,7 @@ def _normalize_sequence(
 
 
 def _in_turn(method: str) -> Callable[[Sequence[Any], Mapping[str, NDArray]], Any]:
-    """A function that changes arrays by a method of each of several cells."""
+    """A function that applies a method of several cells to arrays, one cell after another."""
 
     def change(cells: Sequence[Any], args: Mapping[str, NDArray]) -> Any:
         for cell in cells:
@@ -172,7 +172,7 @@ _MANAGER = {
 
 
 def _names(package: Any) -> dict[str, Any]:
-    """Names of a package; its ``__path__`` would make a package of the module that gets them."""
+    """Names of a package but dunders: ``__path__`` would turn the target into a package."""
     return {name: value for name, value in vars(package).items() if not name.startswith("__")}
 
 

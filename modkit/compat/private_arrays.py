@@ -66,7 +66,7 @@ def _set_value(src: float, out: NDArray) -> NDArray:
 
 
 def _slice_along_batch_axis(data: NDArray, s: slice, batch_axis: int) -> NDArray:
-    """The part of an array that a slice of its batch axis has; all of it for -1."""
+    """An array sliced along its batch axis; the whole array for axis -1."""
     if batch_axis == -1:
         return data
     return data.slice_axis(axis=batch_axis, begin=s.start, end=s.stop)

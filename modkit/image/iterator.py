@@ -137,7 +137,7 @@ class ImageIter(DataIter):
         return (label if self.imglist is None else array(label)), encoded
 
     def next(self) -> DataBatch:
-        """The next batch; each goes to one of the threads that call this."""
+        """The next batch; threads that share the iterator get different ones."""
         with self._turn:
             return self._next()
 

@@ -197,7 +197,7 @@ class HeldBatchIter(DataIter):
 
 
 KIND = "kind of data"
-"""The entry of a position that names the type of an iterator, or of the iterable that it reads."""
+"""Key of the iterator's type (or its iterable's) in a position."""
 
 
 def position_of(iterator: Any) -> dict[str, Any] | None:
@@ -211,7 +211,7 @@ def move_to(iterator: Any, position: Mapping[str, Any]) -> None:
     """Go to the position of `position_of`.
 
     Raises:
-        ParameterError: it is that of an iterator of another kind, or of other data.
+        ParameterError: the position is of another kind of iterator, or of other data.
     """
     present = position_of(iterator) or {KIND: type(iterator).__name__}
     before, now = position.get(KIND, "another iterator"), present[KIND]
@@ -242,7 +242,7 @@ def seed_all(seed: int, *iterators: Any) -> None:
 
 
 def check_position(iterator: Any, state: Mapping[str, Any], **expected: Any) -> None:
-    """Raise ParameterError where one of these entries of a state is not the iterator's."""
+    """Raise ParameterError where an entry of a state differs from the iterator's own."""
     for name, value in expected.items():
         if state.get(name) != value:
             raise ParameterError(

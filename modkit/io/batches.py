@@ -28,7 +28,7 @@ class BatchesIter(DataIter):
         order: the names in the order of a DataBatch; default as they are.
 
     Raises:
-        ParameterError: it has no batch, or one that is none of these.
+        ParameterError: there is no batch, or an element is not a batch as above.
     """
 
     def __init__(

@@ -121,7 +121,7 @@ def _makes_batches(data: Any) -> bool:
 
 
 def _from_dataset(data: Any, batch_size: int | None) -> Any:
-    """Columns of a dataset of Hugging Face, or its batches where it is a stream."""
+    """Columns of a Hugging Face dataset; batches of a streamed one."""
     if not hasattr(data, "column_names") or not hasattr(data, "with_format"):
         return data
     arrays = data.with_format("numpy")

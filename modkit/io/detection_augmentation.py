@@ -43,7 +43,7 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
 """Parameters with their types and defaults; the defaults leave images unchanged."""
 
 _SMALLEST_PAD = 1.05
-"""Smallest ratio of the edges of a canvas to those of the image; below it there is no border."""
+"""Smallest ratio of a canvas to its image, by edge; smaller ones add no border."""
 
 
 class CropSampler(NamedTuple):
@@ -180,7 +180,7 @@ class DetectionAugmentation:
     def _crops(
         self, ratio: float, boxes: np.ndarray, draws: np.random.Generator
     ) -> Iterator[np.ndarray]:
-        """Crops that a sampler accepts, of all trials of one sampler after the other."""
+        """Accepted crops; the samplers come in random order, each with all its trials."""
         for number in draws.permutation(len(self._samplers)):
             sampler = self._samplers[number]
             for _ in range(sampler.trials):

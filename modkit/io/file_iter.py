@@ -161,7 +161,7 @@ class MXDataIter(HeldBatchIter):
             return self.current_batch is not None
 
     def next(self) -> DataBatch:
-        """The next batch; each goes to one of the threads that call this."""
+        """The next batch; threads that share the iterator get different ones."""
         with self._turn:
             if not self.iter_next():
                 raise StopIteration

@@ -39,7 +39,7 @@ Labelled = tuple[np.ndarray, np.ndarray]
 
 
 class Drawn(NamedTuple):
-    """What is drawn for an image.
+    """Random choices for one image.
 
     Attributes:
         numbers: three random numbers below 1.
@@ -70,12 +70,12 @@ _OPEN = 16
 
 
 class RecordFiles:
-    """The records of a part of one file or several, which follow each other.
+    """The records of one part of the files, which are read as if concatenated.
 
     Args:
         path: see `files_at`.
-        num_parts, part_index: number of parts of about equal size, and the one to read, which has
-            the records that begin in its share of the bytes.
+        num_parts, part_index: number of parts of about equal size, and the one to read. A record
+            belongs to the part of the bytes in which it begins.
         index: path of an index: parts have equal numbers of its records, and begin with one.
 
     Attributes:

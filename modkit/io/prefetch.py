@@ -176,7 +176,7 @@ class PrefetchingIter(HeldBatchIter):
         self._begin(lambda each: reseed(each, seed))
 
     def next(self) -> DataBatch:
-        """The next batch; each goes to one of the threads that call this."""
+        """The next batch; threads that share the iterator get different ones."""
         with self._turn:
             return super().next()
 

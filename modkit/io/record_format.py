@@ -1,4 +1,4 @@
-"""RecordIO's format: parts of records, each behind a magic number, its kind and its length."""
+"""RecordIO's format: records in parts; a part has a magic number, a kind, a length and data."""
 
 from __future__ import annotations
 

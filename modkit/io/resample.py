@@ -75,7 +75,7 @@ def of_size(image: np.ndarray, height: int, width: int, interp: int) -> np.ndarr
 
 
 def _of_channels(taps: kernels.Taps, channels: int) -> kernels.Taps:
-    """The taps of columns as those of each channel's number in a line."""
+    """Taps of pixels of a row, for rows flattened to (W * channels,)."""
     numbers = taps.positions[:, np.newaxis] * channels + np.arange(channels)[:, np.newaxis]
     return kernels.Taps(
         numbers.reshape(-1, taps.positions.shape[1]), taps.weights.repeat(channels, 0)

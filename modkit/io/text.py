@@ -267,9 +267,10 @@ class LibSVMIter(_TableIter):
 
 
 def _lines_of_part(path: str, parts: int, index: int) -> slice:
-    """The samples of a part: those whose lines begin in its share of the bytes.
+    """The samples of a part: the lines that begin within its range of the bytes.
 
-    A line that begins at the border of two shares belongs to the first, but for a file's first.
+    A line that begins at the border of two ranges belongs to the first, unless it begins
+    its file.
     """
     keys, offset = [], 0
     for file in files_at(path):

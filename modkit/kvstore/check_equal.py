@@ -16,12 +16,12 @@ _LINES, _LETTERS = 20, 200
 
 
 def check_equal(workers: Workers | None, where: str, facts: Mapping[str, Any]) -> None:
-    """Check that facts are those of every worker; each worker makes this call.
+    """Check that facts are equal in all workers; every worker makes this call.
 
     A digest of 32 bytes is compared; the facts themselves are sent only where digests differ.
 
     Raises:
-        DistributedError: in all workers; it names each fact that differs, and who has which value.
+        DistributedError: in all workers; it names each fact that differs, and each worker's value.
     """
     if workers is None:
         return

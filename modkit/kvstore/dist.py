@@ -22,9 +22,9 @@ from modkit.ops.stype import ROWS
 class DistKVStore(KVStore):
     """Keyed arrays that are equal in all workers. Made by ``mx.kv.create("dist_sync")``.
 
-    Every worker makes the same calls in the same order: a push waits for that of each other one.
-    Pushed values are summed over all workers; with an optimizer, each worker makes the same update
-    of its copy, so that every pull returns it. A key initialised with a row-sparse value keeps the
+    Every worker makes the same calls in the same order: a push waits for the pushes of all others.
+    Pushed values are summed over all workers; with an optimizer, each worker updates its copy with
+    this sum, so that all copies stay equal. A key initialised with a row-sparse value keeps the
     rows that no worker pushes; a lazy optimizer updates the pushed rows only.
 
     Args:

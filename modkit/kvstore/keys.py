@@ -15,7 +15,7 @@ def pairs(what: str, key: Any, value: Any) -> list[tuple[int | str, list[NDArray
     Args:
         what: name of the method, for errors.
         key: a key, or a list of keys.
-        value: an array or a list of arrays; for a list of keys, a list with one of these each.
+        value: an array or a list of arrays; for a list of keys, one of these for each key.
 
     Raises:
         ParameterError: a key is neither an integer nor a string, both types are mixed, or values

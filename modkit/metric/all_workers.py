@@ -11,7 +11,7 @@ from modkit.metric.base import EvalMetric
 def reduce_over(metric: EvalMetric, kv: Any) -> EvalMetric:
     """A copy of a metric, with the totals of all workers of a distributed store.
 
-    Every worker makes this call. ``fit`` makes it at the end of each epoch, and of its validation.
+    Every worker makes this call. ``fit`` makes it after each epoch and after each validation.
 
     Args:
         metric: the metric of this worker, which is not changed.

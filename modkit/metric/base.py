@@ -125,7 +125,7 @@ class EvalMetric(ChecksArguments):
         return self.name, self._value_of(*self._present_sums("global_"))
 
     def _present_sums(self, kind: Literal["", "global_"] = "") -> tuple[Any, Any]:
-        """A total and its number of instances, of one moment."""
+        """A total and its number of instances, read together."""
         with totals_lock:
             return getattr(self, f"{kind}sum_metric"), getattr(self, f"{kind}num_inst")
 

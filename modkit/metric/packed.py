@@ -77,5 +77,5 @@ def _layout(value: Any) -> Layout | None:
 
 @functools.lru_cache(maxsize=256)
 def _record(parts: tuple[tuple[tuple[int, ...], str], ...]) -> np.dtype:
-    """NumPy's type of a record of these arrays."""
+    """A structured dtype with a field for each array."""
     return np.dtype([(f"f{at}", dtype, shape) for at, (shape, dtype) in enumerate(parts)])

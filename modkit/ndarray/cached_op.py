@@ -71,7 +71,7 @@ def _bodies(node: Any, inputs: Sequence[NDArray]) -> list[Callable[..., list[NDA
 
 
 def _branch(node: Any, inputs: Sequence[NDArray]) -> list[NDArray]:
-    """The outputs of the branch of a ``_cond`` that its condition chooses."""
+    """The outputs of a ``_cond`` node: of the branch that its condition selects."""
     test, then, other = _bodies(node, inputs)
     return cond(test()[0], then, other)
 

@@ -129,7 +129,7 @@ _TYPES = {
 
 
 def _of_several(name: str, doc: str, defaults: Mapping[str, Any]) -> Callable[..., Any]:
-    """An update of several weights, which takes a list for each kind of array.
+    """An update of several weights, with a list for each kind of array.
 
     Args:
         name: of the function; that of the operator has a ``_`` before it.

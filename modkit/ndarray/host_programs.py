@@ -42,7 +42,7 @@ def placed_tree(tree: Any, device: Any) -> Any:
 
 
 class _Flat:
-    """A program as a function of the leaves of its arguments, for one structure of them."""
+    """A program as a function of flat leaves, for arguments of one tree structure."""
 
     elementwise = False
     call_s = TREE_CALL_S

@@ -69,7 +69,7 @@ def _is_in_place(cell: AnyCell, before: Any, read: Any) -> bool:
 
 
 def _locks_of(cells: Collection[AnyCell]) -> Any:
-    """The locks of cells: those of stores first, in one order, then that of single cells."""
+    """The locks of cells, in one order for all threads: stores' locks, then the shared one."""
     locks = {id(cell.lock): cell.lock for cell in cells}
     if len(locks) == 1:
         return next(iter(locks.values()))

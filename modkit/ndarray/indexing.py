@@ -86,7 +86,7 @@ def cast(value: Any, dtype: Any) -> np.ndarray:
     """A number or NumPy array as an array of a type; integers wrap around.
 
     Raises:
-        ParameterError: it is text, and not that of a number, which MXNet parses.
+        ParameterError: it is text that is no number; MXNet parses numbers.
     """
     value = np.asarray(value)
     if value.dtype.kind in "SU":
@@ -203,7 +203,7 @@ def plain_key(key: Any, shape: Shape) -> Any:
 
 
 def without_new_axes(key: Any, value: Any, shape: Shape) -> Any:
-    """The key to write a value at: without its new axes, where the value has no axes for them.
+    """The key for writing a value: new axes that the value lacks are dropped.
 
     MXNet broadcasts such a value to the elements as they lie in the array (``a[..., None] = row``).
     First axes of size 1 do not count where it fits so; those of an NDArray do if it fits with them.

@@ -117,7 +117,7 @@ class OnHost:
     """A function of one signature, run by NumPy.
 
     Attributes:
-        most: the number of calls of one shape after which XLA compiles it.
+        most: number of calls of one shape that NumPy runs before XLA compiles it.
         any_shape: whether it serves arrays of other shapes too, if all have one.
     """
 
@@ -279,7 +279,7 @@ def _calls_of(call: Call, types: Types) -> Calls:
 
 
 def _line(types: Types) -> Types | None:
-    """The types with a shape of one axis, the next power of two, for arrays of one shape."""
+    """Types of the arrays flattened to a power of two; ``None`` if shapes differ or are empty."""
     shapes = {shape for shape, _ in types}
     if len(shapes) != 1 or 0 in types[0][0]:
         return None
@@ -488,7 +488,7 @@ def _fits(number: Any) -> bool:
 
 
 def _result_types(op: Op, types: Sequence[Any], attrs: Mapping[str, Any]) -> Sequence[str | None]:
-    """Element types of the outputs that are not decided by those of the inputs."""
+    """Element types of the outputs; ``None`` where the inputs decide."""
     if op.dtypes is None:
         return (attrs.get("dtype"),)
     return op.dtypes(list(map(str, types)), attrs)[1]

@@ -247,7 +247,7 @@ class NDArray(AbsentOperators, Methods):
 
     @staticmethod
     def _basic_indexing_slice_is_contiguous(slc_key: Sequence[slice], shape: Sequence[int]) -> bool:
-        """Whether slices of all axes pick one range of an array of this shape, in its order."""
+        """Whether slices of all axes select consecutive elements of an array of this shape."""
         basic, sizes = basic_key(tuple(slc_key), tuple(shape)), zip(slc_key, shape, strict=True)
         is_empty = any(not range(*k.indices(n)) for k, n in sizes)
         return is_empty or (basic is not None and is_contiguous(basic, tuple(shape)))
@@ -1020,7 +1020,7 @@ class _Site:
 
     Attributes:
         plan: how they run; ``None`` before the first, and where sparse arrays may be made.
-        order: the places of the operator's inputs; empty where they are those of the call.
+        order: the places of the operator's inputs; empty for the order of the call.
     """
 
     __slots__ = ("order", "plan")

@@ -59,7 +59,7 @@ class Derivative:
 
     @property
     def programs(self) -> tuple[NumPyProgram, NumPyProgram] | None:
-        """Both programs; ``None`` where NumPy has no form of one."""
+        """Both programs; ``None`` unless NumPy can run both."""
         forward, backward = self._forward, self._backward
         return None if forward is None or backward is None else (forward, backward)
 

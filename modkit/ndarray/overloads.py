@@ -95,8 +95,8 @@ def histogram(
     Args:
         a: any shape.
         bins: the edges, or the number of equal bins.
-        range: lowest and highest edge, for a number of bins. Default: those of the data, which
-            waits for its values; counts and edges are then float32.
+        range: lowest and highest edge, for a number of bins. Default: the extremes of the
+            data, which waits for its values; counts and edges are then float32.
 
     Returns:
         The counts and the edges, in a tuple where neither edges nor a range are given, as in MXNet.

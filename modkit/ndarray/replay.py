@@ -32,8 +32,8 @@ class TapeStructure(NamedTuple):
     """Cache key of the gradient program: equal for parts of the tape that repeat.
 
     Attributes:
-        calls: for each call, in order, its function, that of its gradient, its inputs, and the name
-            of its operator ("" for other calls).
+        calls: in order; each is the function, the gradient's function, the inputs, and the name of
+            the operator ("" for other calls).
         heads: the outputs that are differentiated.
         wanted: the arguments to differentiate with respect to; several of one variable are added.
         given: for each head, whether a cotangent is an argument (else it is 1).

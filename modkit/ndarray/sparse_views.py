@@ -79,7 +79,7 @@ class RowSparseView(RowSparseNDArray):
 
 
 class _DenseView(RowSparseView):
-    """The rows of a dense array that are not 0; its cell is that of the dense array."""
+    """A dense array seen as a row-sparse array of its nonzero rows; both share the cell."""
 
     __slots__ = ()
     _source: _DenseRows
@@ -106,7 +106,7 @@ def view_of(cell: AnyCell, ctx: Context, stype: str) -> NDArray:
 
 
 class CSRView(CSRNDArray):
-    """A csr array of those elements of a dense one that are not 0."""
+    """A dense array seen as a csr array of its nonzero elements."""
 
     __slots__ = ("_converted", "_whole")
 

@@ -121,14 +121,14 @@ class TapeNode:
 
 
 TapeEntry = tuple[Leaf | TapeNode, int]
-"""An array's place on the tape: its leaf, or the call that computed it and which output it is."""
+"""An array's place on the tape: its leaf and 0, or the call and the output's index."""
 
 
 class Host(TapeNode):
     """A recorded call that the host differentiates: no compiled program contains it.
 
     Attributes:
-        pull: the cotangents of its inputs (``None`` for none) from those of its outputs.
+        pull: maps cotangents of the outputs to cotangents of the inputs (``None`` for none).
     """
 
     __slots__ = ("name", "pull", "values")

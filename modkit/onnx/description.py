@@ -22,14 +22,14 @@ class ModelFacts(Facts):
 
     Attributes:
         producer: name and version of the program that wrote it.
-        opset: version of the ONNX operators; ``None`` where the model has none of them.
+        opset: version of the ONNX operators; ``None`` where the model has no such operator.
         domains: versions of the operators that are not ONNX's, by their domain.
         nodes: number of nodes, in nested graphs too.
         inputs: as ``"name: float32 (N, 3)"``.
         outputs: likewise.
         weights: number of initializers.
         operators: number of uses of each operator, in nested graphs too.
-        missing: those among them that `import_model` does not read.
+        missing: the operators that `import_model` does not read, likewise.
     """
 
     producer: str

@@ -1,4 +1,4 @@
-"""Element types of an ONNX model that is read, and of the symbols that are made of it."""
+"""Element types by their numbers in ONNX, and those of the values of a growing graph."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class OnnxNode:
         return self.values.constant(self.inputs[index]) if self.has(index) else None
 
     def sizes(self, index: int) -> list[Size] | None:
-        """A vector of whole numbers, some of which may be sizes of inputs; else ``None``."""
+        """A vector of integers, which may have dynamic sizes of inputs; ``None`` for others."""
         name = self.inputs[index] if self.has(index) else ""
         if name in self.values.followed:
             return self.values.followed[name]

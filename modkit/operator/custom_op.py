@@ -14,8 +14,8 @@ from modkit.ops.stype import DENSE, UNDEFINED
 class CustomOp:
     """The computation of a custom operator: `forward` and, for training, `backward`.
 
-    Each node of each executor has an instance for its input shapes, and each replica has its own:
-    what `forward` keeps on ``self`` is there in `backward`.
+    There is one instance for each node, executor, set of input shapes and replica. `backward`
+    finds what `forward` kept on ``self``.
 
     Differs: a class without `backward` raises NotImplementedError where a gradient is needed; in
     MXNet the gradient is what the memory holds. Writes to ``in_data`` do not reach the arrays of
@@ -82,8 +82,8 @@ class CustomOpProp:
         need_top_grad: `CustomOp.backward` reads ``out_grad``; ``False`` for a loss.
 
     Differs: an instance is made for each set of parameters, and another for each node of each
-    executor. MXNet makes one for each node that is composed or loaded, which its executors share;
-    so a constructor that counts its calls counts others here.
+    executor. MXNet makes one for each composed or loaded node, shared by the executors. The number
+    of constructor calls therefore differs.
     """
 
     def __init__(self, need_top_grad: bool = True):

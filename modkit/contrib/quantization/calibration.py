@@ -81,7 +81,7 @@ class _Collector(abc.ABC):
         self.logger = logger or _LOG
 
     def collect(self, name: str | bytes, arr: NDArray) -> None:
-        """Read a tensor of a batch, by its name or the bytes of it; ModkitError if not finite."""
+        """Add a tensor of a batch; ModkitError if not finite. ``name`` may be bytes."""
         name = py_str(name)
         if (self.include_layer is None or name in self.include_layer) and arr.size:
             numbers = arr.asnumpy()

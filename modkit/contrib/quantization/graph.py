@@ -67,7 +67,7 @@ def _entry_name(entry: Entry) -> str:
 
 
 class Levels(NamedTuple):
-    """A quantized array in the new graph: its levels, and the ends of its range."""
+    """A quantized array in the new graph: 8-bit values, and minimum and maximum."""
 
     data: Entry
     low: Entry

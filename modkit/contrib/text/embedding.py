@@ -115,7 +115,7 @@ class _TokenEmbedding(Vocabulary):
         expect(isinstance(vocabulary, Vocabulary), where, type(vocabulary), "a Vocabulary")
 
     def _rows_for(self, vocabulary: Vocabulary) -> np.ndarray:
-        """Vectors for a vocabulary, whose token of index 0 has that of unknown tokens."""
+        """Vectors of a vocabulary's tokens; token 0 gets the vector of unknown tokens."""
         vectors = self._vectors().asnumpy()
         rows = vectors[[self._token_to_idx.get(token, 0) for token in vocabulary.idx_to_token]]
         rows[0] = vectors[0]

@@ -167,7 +167,7 @@ def _static(call: Call, sizes: Sizes) -> list[int]:
 def _counts(
     call: Call, sizes: list[int], outs: list[int], pads: list[int], strides: list[int]
 ) -> np.ndarray:
-    """The number of elements that each window of an average counts."""
+    """Divisors of an average pooling: the number of elements of each window."""
     counts = np.ones([1] * len(outs))
     for i, (size, out) in enumerate(zip(sizes, outs, strict=True)):
         start = np.arange(out) * strides[i] - pads[i]
