@@ -1,4 +1,4 @@
-"""Write the stub files of ``mx``, ``mx.io``, ``mx.nd``, ``mx.sym`` and of the latter's methods.
+"""Write the stub files of ``mx``, ``mx.io``, ``mx.nd``, ``mx.sym``, their ``random`` and methods.
 
     .venv/bin/python tools/make_stubs.py
 
@@ -8,7 +8,9 @@ tell editors and type checkers of them. A test fails when they are not what this
 """
 
 import importlib
+import inspect
 import keyword
+import re
 import subprocess
 import sys
 import textwrap
@@ -20,6 +22,7 @@ from pathlib import Path
 from modkit.ops.entry import Op
 from modkit.ops.frontend import FLUENT, namespaces
 from modkit.ops.parameters import DType
+from modkit.ops.random.frontend import RandomFunctions
 from modkit.ops.registry import OPS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -161,12 +164,12 @@ def function(op: Op, name: str, world: World) -> str:
     params += [e for e in world.extras if e.split(":")[0] not in op.types]
     if not (op.inputs or op.variadic) and not world.makes_inputs and "ctx" not in op.types:
         params.append("ctx: Any = None")
-    return f"def {name}({', '.join(params)}) -> {result(op, world)}:\n{docstring(op)}\n"
+    return f"def {name}({', '.join(params)}) -> {result(op, world)}:\n{docstring(op.doc)}\n"
 
 
-def docstring(op: Op) -> str:
-    """The first paragraph of the operator's documentation."""
-    words = " ".join(op.doc.split("\n\n")[0].split()).replace("\\", "\\\\")
+def docstring(doc: str) -> str:
+    """The first paragraph of a documentation, as a function's."""
+    words = " ".join(doc.split("\n\n")[0].split()).replace("\\", "\\\\")
     lines = textwrap.wrap(words, 80)
     end = '"""' if len(lines) == 1 else '\n"""'
     return textwrap.indent('"""' + "\n".join(lines) + end, "    ")
@@ -256,6 +259,25 @@ def result(op: Op, world: World) -> str:
         return "Any"
 
 
+def random_stub(world: World) -> str:
+    """The package's ``random``: its functions, and what it imports for others."""
+    module = importlib.import_module(f"modkit.{world.package}.random")
+    source = (world.path / "random.py").read_text()
+    imports = [
+        "from collections.abc import Sequence\nfrom typing import Any\n",
+        "from modkit.context import Context",
+        f"from modkit.{world.package}.{world.package} import {world.tensor}",
+        *re.findall(r"^from \S+ import \w+ as \w+$", source, re.MULTILINE),
+    ]
+    parts = [f'"""{module.__doc__}"""\n\n', "\n".join(imports), "\n\n"]
+    for name, made in vars(module).items():
+        if inspect.isroutine(made) and made.__module__ == RandomFunctions.__module__:
+            declared = re.sub(r"modkit\.[\w.]*\.", "", str(inspect.signature(made, eval_str=True)))
+            declared = declared.replace("tuple[int, ...]", "Sequence[int]")
+            parts.append(f"def {name}{declared}:\n{docstring(inspect.getdoc(made) or '')}\n")
+    return "".join(parts)
+
+
 LAZY = ("modkit", "modkit.io")
 """Packages whose names are imported when they are asked for."""
 
@@ -292,10 +314,12 @@ def made() -> dict[Path, str]:
     """The stub files, by path."""
     registry = GENERATED.format(source=" from the registry of operators")
     texts = {w.path / "__init__.pyi": registry + stub(w) for w in WORLDS}
+    generated = GENERATED.format(source="")
+    texts |= {w.path / "random.pyi": generated + random_stub(w) for w in WORLDS}
     texts[ROOT / "modkit" / "ops" / "methods.pyi"] = registry + methods()
     for package in LAZY:
         path = ROOT.joinpath(*package.split("."), "__init__.pyi")
-        texts[path] = GENERATED.format(source="") + lazy_stub(package)
+        texts[path] = generated + lazy_stub(package)
     return {path: formatted(text, path) for path, text in texts.items()}
 
 

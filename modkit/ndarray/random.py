@@ -37,23 +37,4 @@ def _has_no_sizes(shape: Any) -> bool:
     return isinstance(shape, tuple) and not shape
 
 
-_made = RandomFunctions(_call, NDArray, shape=(1,), get_prob=False).functions()
-
-uniform = _made["uniform"]
-normal = _made["normal"]
-randn = _made["randn"]
-gamma = _made["gamma"]
-exponential = _made["exponential"]
-poisson = _made["poisson"]
-negative_binomial = _made["negative_binomial"]
-generalized_negative_binomial = _made["generalized_negative_binomial"]
-randint = _made["randint"]
-multinomial = _made["multinomial"]
-shuffle = _made["shuffle"]
-uniform_like = _made["uniform_like"]
-normal_like = _made["normal_like"]
-gamma_like = _made["gamma_like"]
-exponential_like = _made["exponential_like"]
-poisson_like = _made["poisson_like"]
-negative_binomial_like = _made["negative_binomial_like"]
-generalized_negative_binomial_like = _made["generalized_negative_binomial_like"]
+globals().update(RandomFunctions(_call, NDArray, shape=(1,), get_prob=False).functions())
