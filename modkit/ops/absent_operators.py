@@ -35,22 +35,17 @@ class AbsentOperators:
         return DTypeError(f"{notation}: {kind} has no such operator, as in MXNet; use {function}")
 
 
-def _forward(notation: str, instead: str) -> Callable[[AbsentOperators, Any], Any]:
+def _method(
+    notation: str, instead: str, *, reflected: bool
+) -> Callable[[AbsentOperators, Any], Any]:
     def method(self: AbsentOperators, other: Any) -> Any:
-        if isinstance(other, AbsentOperators | int | float):
+        if reflected or isinstance(other, AbsentOperators | int | float):
             raise self._undefined(notation, instead)
         return NotImplemented  # the other operand may define it, as NumPy's arrays do
 
     return method
 
 
-def _reflected(notation: str, instead: str) -> Callable[[AbsentOperators, Any], Any]:
-    def method(self: AbsentOperators, other: Any) -> Any:
-        raise self._undefined(notation, instead)
-
-    return method
-
-
 for _name, _texts in _FUNCTIONS.items():
-    setattr(AbsentOperators, f"__{_name}__", _forward(*_texts))
-    setattr(AbsentOperators, f"__r{_name}__", _reflected(*_texts))
+    setattr(AbsentOperators, f"__{_name}__", _method(*_texts, reflected=False))
+    setattr(AbsentOperators, f"__r{_name}__", _method(*_texts, reflected=True))

@@ -258,17 +258,15 @@ def install(scope: dict[str, Any], invoke: Callable[..., Any], module: str) -> N
     Names that the module defines by hand stay.
     """
     for space, functions in namespaces(invoke, module).items():
-        if not space:
-            for name, function in functions.items():
-                scope.setdefault(name, function)
-            scope.setdefault("__getattr__", _refuse(module, scope))
-            continue
-        full_name = f"{module}.{space}"
-        made = scope.get(space) or ModuleType(full_name, f"Operators of ``{full_name}``.")
+        full_name, names = module, scope
+        if space:
+            full_name = f"{module}.{space}"
+            made = scope.get(space) or ModuleType(full_name, f"Operators of ``{full_name}``.")
+            scope[space] = sys.modules[full_name] = made
+            names = vars(made)
         for name, function in functions.items():
-            made.__dict__.setdefault(name, function)
-        made.__dict__.setdefault("__getattr__", _refuse(full_name, made.__dict__))
-        scope[space] = sys.modules[full_name] = made
+            names.setdefault(name, function)
+        names.setdefault("__getattr__", _refuse(full_name, names))
 
 
 class UnknownFunctionError(NameNotFoundError, AttributeError):

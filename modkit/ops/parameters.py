@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import math
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -147,18 +148,16 @@ def _read_int(value: Any) -> int:
     return int(value)
 
 
-def _read_size(value: Any) -> int:
-    size = _read_int(value)
-    if size < 1:
-        raise ValueError(value)
-    return size
+def _between(least: float, most: float, read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """``read``, which raises ValueError for a number below ``least`` or above ``most``."""
 
+    def run(value: Any) -> Any:
+        number = read(value)
+        if not least <= number <= most:
+            raise ValueError(value)
+        return number
 
-def _read_fraction(value: Any) -> float:
-    fraction = float(value)
-    if not 0 <= fraction <= 1:
-        raise ValueError(value)
-    return fraction
+    return run
 
 
 _READERS: dict[Any, Callable[[Any], Any]] = {
@@ -212,10 +211,10 @@ Shape = tuple[int, ...]
 Axes = tuple[int, ...]
 """An axis or several."""
 
-Size = Annotated[int, _Kind("an int of 1 or more", _read_size)]
+Size = Annotated[int, _Kind("an int of 1 or more", _between(1, math.inf, _read_int))]
 """A count: an integer of at least 1."""
 
-Fraction = Annotated[float, _Kind("a fraction from 0 to 1", _read_fraction)]
+Fraction = Annotated[float, _Kind("a fraction from 0 to 1", _between(0, 1, float))]
 """A share, such as a probability."""
 
 DType = Annotated[str, _Kind("an element type", dtype_name)]

@@ -147,6 +147,33 @@ def like_first(*rest: Sizes) -> Callable[..., Rule]:
     return rule
 
 
+def by_axes(
+    name: str, *, rank: Callable[[Any], int] | None = None, more: int = 0
+) -> Callable[[Callable[[list[int], list[int], Any], None]], Callable[..., Rule]]:
+    """The rule of shapes of one array, made of a function that fills in its and the result's sizes.
+
+    The function is ``fill(xs, ys, attrs)``, with lists of sizes.
+
+    Args:
+        name: the operator, for errors.
+        rank: ``attrs -> number of axes`` of the array; by default that of a known shape.
+        more: the number of axes that the result has more than the array.
+    """
+
+    def made(fill: Callable[[list[int], list[int], Any], None]) -> Callable[..., Rule]:
+        def rule(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Any) -> Rule:
+            axes = rank(attrs) if rank else rank_of((ins[0], 0), (outs[0], more))
+            if axes is None:
+                return list(ins), list(outs)
+            xs, ys = opened(name, ins[0], axes), opened(name, outs[0], axes + more)
+            fill(xs, ys, attrs)
+            return [tuple(xs)], [tuple(ys)]
+
+        return rule
+
+    return made
+
+
 def rank_of(*shapes: tuple[Sizes, int]) -> int | None:
     """The number of axes, from the first known shape; each comes with how many more axes it has."""
     return next((len(shape) - more for shape, more in shapes if shape is not None), None)

@@ -152,13 +152,12 @@ def with_schema(
     doc: str,
     tensors: Sequence[str] | None,
     attrs: Mapping[str, tuple[Any, Any]],
-    *,
-    takes_key: bool = False,
 ) -> Callable[..., Any]:
     """A function of a table row, with the signature that `op` reads its schema from.
 
     Args:
-        fn: takes everything by keyword; tensors by position, if they are ``*data``.
+        fn: takes everything by keyword; tensors by position, if they are ``*data``. It may have a
+            parameter ``key``.
         tensors: names of the tensor inputs; ``None`` for ``*data``.
         attrs: annotation and default of each parameter.
     """
@@ -166,7 +165,7 @@ def with_schema(
     parameters = [kind(n, kind.POSITIONAL_OR_KEYWORD) for n in tensors or ()]
     if tensors is None:
         parameters.append(kind("data", kind.VAR_POSITIONAL))
-    if takes_key:
+    if "key" in inspect.signature(fn).parameters:
         parameters.append(kind("key", kind.KEYWORD_ONLY))
     parameters += [kind(n, kind.KEYWORD_ONLY, default=d) for n, (_, d) in attrs.items()]
     made: Any = fn

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.dtype_inference import int64_result
+from modkit.ops.dtype_inference import first_decides, int64_result
 from modkit.ops.parameters import Attrs, Shape
 from modkit.ops.partial_shapes import Rule, Sizes, like_first
 from modkit.ops.registry import op
@@ -42,7 +42,7 @@ def cast_storage(data: Any, *, stype: Literal["default", "csr", "row_sparse"]) -
 @op(
     "_sparse_retain",
     precision="through",
-    dtypes=lambda ins, attrs: (list(ins), [ins[0]]),
+    dtypes=first_decides,
     partial=like_first(None),
     storage=Storage(lambda stypes, attrs: ROWS, from_dense=True),
 )
@@ -107,7 +107,7 @@ def check_edges(data: Shape, u: Shape, v: Shape) -> None:
     "_contrib_edge_id",
     precision="through",
     partial=_edge_partial,
-    dtypes=lambda ins, attrs: (list(ins), [ins[0]]),
+    dtypes=first_decides,
     gradient="refused",
 )
 def edge_id(data: Any, u: Any, v: Any) -> Any:

@@ -9,15 +9,15 @@ import jax
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.parameters import Attrs
-from modkit.ops.partial_shapes import Rule, Sizes, link, opened
+from modkit.ops.partial_shapes import by_axes, link
 from modkit.ops.registry import op
 
 
 def _scaled(name: str, factors: Callable[[Mapping[str, Any]], Sequence[tuple[int, int]]]) -> Any:
     """The rule of an operator on four axes, each ``up`` times as long or ``down`` times shorter."""
 
-    def rule(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
-        xs, ys = opened(name, ins[0], 4), opened(name, outs[0], 4)
+    @by_axes(name, rank=lambda _: 4)
+    def rule(xs: list[int], ys: list[int], attrs: Attrs) -> None:
         for i, (up, down) in enumerate(factors(attrs)):
             if xs[i] % down:
                 raise ShapeError(
@@ -29,7 +29,6 @@ def _scaled(name: str, factors: Callable[[Mapping[str, Any]], Sequence[tuple[int
                 lambda size, up=up, down=down: size * up // down,
                 lambda size, up=up, down=down: size * down // up,
             )  # fmt: skip
-        return [tuple(xs)], [tuple(ys)]
 
     return rule
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
-from modkit.ops.dtype_inference import first_decides
+from modkit.ops.dtype_inference import first_by_default, first_decides
 from modkit.ops.elementwise.arithmetic import convert
 from modkit.ops.parameters import Attrs, DType
 from modkit.ops.partial_shapes import Rule, Sizes, check_axis, merge
@@ -194,7 +194,7 @@ def pick(
     "fill_element_0index",
     precision="float32",
     gradient="refused",
-    dtypes=lambda ins, _: ([ins[0], ins[1] or ins[0], ins[2] or ins[0]], [ins[0]]),
+    dtypes=first_by_default,
 )
 def fill_element_0index(lhs: jax.Array, mhs: jax.Array, rhs: jax.Array) -> jax.Array:
     """A copy of ``lhs`` with ``mhs[i]`` at column ``rhs[i]`` of row i.

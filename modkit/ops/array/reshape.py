@@ -101,19 +101,21 @@ def _missing(sizes: Shape, others: Sequence[int], codes: Sequence[int]) -> int:
     return total // rest
 
 
-def _target(sizes: Shape, attrs: Attrs) -> Shape:
+def _target(
+    sizes: Shape, shape: Shape, reverse: bool, target_shape: Shape | None, keep_highest: bool
+) -> Shape:
     """The requested sizes, from ``shape`` or from the older parameters that it replaced."""
-    if attrs["shape"]:
-        return reshape_sizes(sizes, attrs["shape"], reverse=attrs["reverse"])
-    if not attrs["target_shape"]:
+    if shape:
+        return reshape_sizes(sizes, shape, reverse=reverse)
+    if not target_shape:
         if math.prod(sizes) > 1:
             raise ShapeError(
                 f"Reshape: shape: got () for {sizes}, expected at least one size or code, or one "
                 "element"
             )
         return ()
-    codes = [size or -1 for size in attrs["target_shape"]]
-    if attrs["keep_highest"]:
+    codes = [size or -1 for size in target_shape]
+    if keep_highest:
         codes[0] = 0
     return reshape_sizes(sizes, codes)
 
@@ -122,7 +124,7 @@ def _reshape_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) 
     (data,), (out,) = ins, outs
     if data is None:
         return [None], [out]
-    out = merge("Reshape", out, _target(data, attrs))
+    out = merge("Reshape", out, _target(data, **attrs))
     if out is not None and complete(out) and data.count(0) == 1:
         known = math.prod([size for size in data if size])
         if known and math.prod(out) % known:
@@ -161,13 +163,7 @@ def reshape(
     Differs: MXNet 1.9.1 puts a size of -1 that follows a -2 or -4 after other sizes than the codes
     do, or refuses it.
     """
-    attrs = {
-        "shape": shape,
-        "reverse": reverse,
-        "target_shape": target_shape,
-        "keep_highest": keep_highest,
-    }
-    return data.reshape(_target(data.shape, attrs))
+    return data.reshape(_target(data.shape, shape, reverse, target_shape, keep_highest))
 
 
 def _span(name: str, begin: int | None, end: int | None, rank: int) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from modkit.errors import ParameterError, ShapeError
 from modkit.ops.dtype_inference import first_decides
 from modkit.ops.elementwise.arithmetic import convert
 from modkit.ops.parameters import Attrs, Axes, Shape, Traced
-from modkit.ops.partial_shapes import Rule, Sizes, check_axis, check_shape, link, opened, rank_of
+from modkit.ops.partial_shapes import Rule, Sizes, by_axes, check_axis, check_shape, link, opened
 from modkit.ops.registry import op
 from modkit.ops.stype import DENSE, Storage, if_csr
 
@@ -39,18 +39,14 @@ def slices_of(
     )
 
 
-def _slice_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
-    rank = rank_of((ins[0], 0), (outs[0], 0))
-    if rank is None:
-        return list(ins), list(outs)
-    cuts = slices_of("slice", attrs["begin"], attrs["end"], attrs["step"], rank)
-    xs, ys = opened("slice", ins[0], rank), opened("slice", outs[0], rank)
-    for i in range(rank):
+@by_axes("slice")
+def _slice_partial(xs: list[int], ys: list[int], attrs: Attrs) -> None:
+    cuts = slices_of("slice", attrs["begin"], attrs["end"], attrs["step"], len(xs))
+    for i in range(len(xs)):
         if i >= len(cuts):
             link("slice", xs, i, ys, i)
         elif xs[i]:
             link("slice", ys, i, [len(range(*cuts[i].indices(xs[i])))], 0)
-    return [tuple(xs)], [tuple(ys)]
 
 
 def _slice_storage(stypes: Sequence[str], attrs: Attrs) -> str:
@@ -98,19 +94,15 @@ def _range(axis: int, begin: int, end: int | None, size: int) -> slice:
     return slice(first, last)
 
 
-def _slice_axis_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
-    rank = rank_of((ins[0], 0), (outs[0], 0))
-    if rank is None:
-        return list(ins), list(outs)
-    axis = check_axis("slice_axis", attrs["axis"], rank)
-    xs, ys = opened("slice_axis", ins[0], rank), opened("slice_axis", outs[0], rank)
-    for i in range(rank):
+@by_axes("slice_axis")
+def _slice_axis_partial(xs: list[int], ys: list[int], attrs: Attrs) -> None:
+    axis = check_axis("slice_axis", attrs["axis"], len(xs))
+    for i in range(len(xs)):
         if i != axis:
             link("slice_axis", xs, i, ys, i)
         elif xs[i]:
             part = _range(axis, attrs["begin"], attrs["end"], xs[i])
             link("slice_axis", ys, i, [part.stop - part.start or xs[i]], 0)
-    return [tuple(xs)], [tuple(ys)]
 
 
 @op("slice_axis", precision="through", partial=_slice_axis_partial, partial_is_complete=True)

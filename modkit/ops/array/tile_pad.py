@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 import jax
@@ -11,7 +10,7 @@ from jax import lax
 
 from modkit.errors import ParameterError
 from modkit.ops.parameters import Attrs, Shape
-from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened
+from modkit.ops.partial_shapes import by_axes, check_axis, link
 from modkit.ops.registry import op
 
 
@@ -47,14 +46,12 @@ def repeat(data: jax.Array, *, repeats: int, axis: int | None = None) -> jax.Arr
     return jnp.repeat(data, repeats, check_axis("repeat", axis, data.ndim))
 
 
-def _pad_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
+@by_axes("Pad", rank=lambda attrs: len(attrs["pad_width"]) // 2)
+def _pad_partial(xs: list[int], ys: list[int], attrs: Attrs) -> None:
     width = attrs["pad_width"]
-    rank = len(width) // 2
-    xs, ys = opened("Pad", ins[0], rank), opened("Pad", outs[0], rank)
-    for i in range(rank):
+    for i in range(len(xs)):
         more = width[2 * i] + width[2 * i + 1]
         link("Pad", xs, i, ys, i, lambda s, m=more: s + m, lambda s, m=more: s - m)
-    return [tuple(xs)], [tuple(ys)]
 
 
 @op("Pad", precision="through", aliases=("pad",), partial=_pad_partial)

@@ -10,21 +10,17 @@ import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.parameters import Attrs, Axes, Shape
-from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened, rank_of
+from modkit.ops.partial_shapes import Rule, Sizes, by_axes, check_axis, link, opened
 from modkit.ops.registry import op
 
 
 def _one_to_one(name: str, source: Callable[[Mapping[str, Any], int], Sequence[int]]) -> Any:
     """The ``partial`` rule of an operator whose axes are ``source(attrs, rank)`` of the input's."""
 
-    def rule(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
-        rank = rank_of((ins[0], 0), (outs[0], 0))
-        if rank is None:
-            return list(ins), list(outs)
-        xs, ys = opened(name, ins[0], rank), opened(name, outs[0], rank)
-        for to, at in enumerate(source(attrs, rank)):
+    @by_axes(name)
+    def rule(xs: list[int], ys: list[int], attrs: Attrs) -> None:
+        for to, at in enumerate(source(attrs, len(xs))):
             link(name, xs, at, ys, to)
-        return [tuple(xs)], [tuple(ys)]
 
     return rule
 
@@ -83,16 +79,12 @@ def swap_axis(data: jax.Array, *, dim1: int = 0, dim2: int = 0) -> jax.Array:
     return jnp.transpose(data, _swapped({"dim1": dim1, "dim2": dim2}, data.ndim))
 
 
-def _expand_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:
-    rank = rank_of((ins[0], 0), (outs[0], 1))
-    if rank is None:
-        return list(ins), list(outs)
-    axis = check_axis("expand_dims", attrs["axis"], rank + 1)
-    xs, ys = opened("expand_dims", ins[0], rank), opened("expand_dims", outs[0], rank + 1)
+@by_axes("expand_dims", more=1)
+def _expand_partial(xs: list[int], ys: list[int], attrs: Attrs) -> None:
+    axis = check_axis("expand_dims", attrs["axis"], len(ys))
     ys[axis] = 1
-    for i in range(rank):
+    for i in range(len(xs)):
         link("expand_dims", xs, i, ys, i + (i >= axis))
-    return [tuple(xs)], [tuple(ys)]
 
 
 @op("expand_dims", precision="through", partial=_expand_partial)

@@ -244,10 +244,8 @@ def multi_box_target(
         return tuple(x.reshape(-1).astype(anchor.dtype) for x in (location, mask, classes))
 
     # On CPUs one image after the other stays in the cache; other devices run all at once.
-    images, by_turns = (
-        (label.astype(anchor.dtype), cls_pred),
-        functools.partial(loops.map_rows, one),
-    )
+    images = label.astype(anchor.dtype), cls_pred
+    by_turns = functools.partial(loops.map_rows, one)
     outputs = platform_dependent(images, cpu=by_turns, default=jax.vmap(one))
     return tuple(lax.stop_gradient(o) for o in outputs)
 

@@ -80,11 +80,8 @@ def _of_image(scores: Any, deltas: Any, info: Any, settings: _Settings) -> Any:
     small = (boxes[:, 2:] - boxes[:, :2] + 1 < least).any(1)
     grown = boxes + jnp.array([-0.5, -0.5, 0.5, 0.5]) * least
     boxes, ranks = jnp.where(small[:, None], grown, boxes), jnp.where(small, -1, ranks)
-    count = (
-        min(settings.rpn_pre_nms_top_n, len(anchors))
-        if settings.rpn_pre_nms_top_n > 0
-        else len(anchors)
-    )
+    most = settings.rpn_pre_nms_top_n
+    count = min(most, len(anchors)) if most > 0 else len(anchors)
     ranks, order = lax.top_k(ranks, count)
     boxes = boxes[order]
     kept = nms(

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
-
 from modkit.interpreter.reverse import CustomJvp
 from modkit.ops.elementwise.arithmetic import is_whole
-from modkit.ops.elementwise.unary import sign
+from modkit.ops.elementwise.unary import nearest, sign
 from modkit.ops.parameters import Inert
 from modkit.ops.registry import op, unary
 from modkit.ops.stype import KEPT_BACK
@@ -31,15 +29,9 @@ def _pass_jvp(primals: Any, tangents: Any) -> Any:
     return primals[0], tangents[1]
 
 
-def _round(data: Any) -> Any:
-    if is_whole(data.dtype):
-        return data
-    return _straight(jax.lax.round(data, jax.lax.RoundingMethod.AWAY_FROM_ZERO), data)
-
-
 unary(
     "_contrib_round_ste",
-    _round,
+    lambda data: _straight(nearest(data), data),
     "the nearest whole number, halves away from zero, with the gradient of ``data`` itself",
     aliases=("_sparse__contrib_round_ste",),
     storage=KEPT_BACK,

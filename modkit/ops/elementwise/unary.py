@@ -39,7 +39,9 @@ def _rint(data: Any) -> Any:
     return jnp.where(data - below <= above - data, below, above)
 
 
-def _round(data: Any) -> Any:
+@_rounding
+def nearest(data: Any) -> Any:
+    """The nearest whole number, halves away from zero."""
     return jax.lax.round(data, jax.lax.RoundingMethod.AWAY_FROM_ZERO)
 
 
@@ -153,10 +155,7 @@ _EXACT: list[_Row] = [
 
 _PIECEWISE_CONSTANT: list[_Row] = [
     # name, function, what it computes, precision, storage types
-    (
-        "round", _rounding(_round), "the nearest whole number, halves away from zero", "float32",
-        KEPT_ZEROS,
-    ),
+    ("round", nearest, "the nearest whole number, halves away from zero", "float32", KEPT_ZEROS),
     ("rint", _rounding(_rint), "the nearest whole number, halves down", "float32", KEPT_ZEROS),
     ("ceil", _rounding(jnp.ceil), "the next whole number up", "float32", KEPT_ZEROS),
     ("floor", _rounding(jnp.floor), "the next whole number down", "float32", KEPT_ZEROS),

@@ -12,8 +12,9 @@ import numpy as np
 
 from modkit.errors import ParameterError
 from modkit.ops import loops
+from modkit.ops.elementwise.arithmetic import convert
 from modkit.ops.image.geometry import check_image
-from modkit.ops.image.tensors import Numbers, truncated
+from modkit.ops.image.tensors import Numbers
 from modkit.ops.registry import op
 
 _LUMA = np.array([0.299, 0.587, 0.114], np.float32)
@@ -75,7 +76,7 @@ def _changed(data: jax.Array, change: Change, factor: Any) -> jax.Array:
     made = change(data.astype(work), factor)
     if data.dtype == jnp.uint8:
         made = jnp.clip(made, 0, 255)
-    return truncated(made, data.dtype)
+    return convert(made, data.dtype)
 
 
 def _register_random(name: str, change: Change, doc: str) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.ops.elementwise.arithmetic import convert
 from modkit.ops.image.geometry import GREY_OR_COLOUR, check_image
 from modkit.ops.registry import op
 
@@ -67,11 +66,4 @@ def normalize(
             )
     work = jnp.promote_types(data.dtype, jnp.float32)
     shift, scale = (np.asarray(v, work).reshape(-1, 1, 1) for v in (mean, std))
-    return truncated((data.astype(work) - shift) / scale, data.dtype)
-
-
-def truncated(values: jax.Array, dtype: Any) -> jax.Array:
-    """The values as another dtype; whole numbers lose their fraction, and wrap around."""
-    if jnp.issubdtype(dtype, jnp.integer) and jnp.iinfo(dtype).bits < 32:
-        values = values.astype(jnp.int32)
-    return values.astype(dtype)
+    return convert((data.astype(work) - shift) / scale, data.dtype)

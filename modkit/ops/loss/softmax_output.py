@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ShapeError
+from modkit.ops.dtype_inference import first_by_default
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.nn.softmax import softmax_along
 from modkit.ops.own_gradient import with_gradient
@@ -114,18 +115,13 @@ def _partial(ins: Any, outs: Any, attrs: Any) -> tuple[list[Any], list[Any]]:
     )
 
 
-def _dtypes(ins: Any, _attrs: Any) -> tuple[list[Any], list[Any]]:
-    data, label = ins
-    return [data, label or data], [data]
-
-
 @op(
     "SoftmaxOutput",
     precision="float32",
     like=_Settings,
     aliases=("Softmax",),
     partial=_partial,
-    dtypes=_dtypes,
+    dtypes=first_by_default,
     gradient="loss",
 )
 def softmax_output(data: jax.Array, label: jax.Array, **given: Any) -> jax.Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -13,13 +14,16 @@ from jax import lax
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.nn.batch_norm import moments
-from modkit.ops.parameters import Attrs, Shape
+from modkit.ops.parameters import Shape
 from modkit.ops.partial_shapes import check_axis
 from modkit.ops.registry import op
 
-
-def _statistics_visible(attrs: Attrs) -> int:
-    return 3 if attrs["output_mean_var"] else 1
+_with_statistics = functools.partial(
+    op,
+    precision="through",
+    outputs=("output", "mean", "std"),
+    visible=lambda attrs: 3 if attrs["output_mean_var"] else 1,
+)
 
 
 def _check_rank(data: Shape, least: int, operator: str) -> None:
@@ -31,13 +35,7 @@ def _layer_params(data: Shape, *, axis: int, **_: Any) -> Mapping[str, Shape]:
     return dict.fromkeys(("gamma", "beta"), (data[check_axis("LayerNorm", axis, len(data))],))
 
 
-@op(
-    "LayerNorm",
-    precision="through",
-    params=_layer_params,
-    outputs=("output", "mean", "std"),
-    visible=_statistics_visible,
-)
+@_with_statistics("LayerNorm", params=_layer_params)
 def layer_norm(
     data: jax.Array,
     gamma: jax.Array,
@@ -78,13 +76,7 @@ def _group_params(data: Shape, *, num_groups: int, **_: Any) -> Mapping[str, Sha
     return dict.fromkeys(("gamma", "beta"), (num_groups,))
 
 
-@op(
-    "GroupNorm",
-    precision="through",
-    params=_group_params,
-    outputs=("output", "mean", "std"),
-    visible=_statistics_visible,
-)
+@_with_statistics("GroupNorm", params=_group_params)
 def group_norm(
     data: jax.Array,
     gamma: jax.Array,
@@ -198,7 +190,6 @@ def l2_normalization(
     """
     require_floating(data, "L2Normalization")
     _check_rank(data.shape, 1 if mode == "instance" else 3, f"L2Normalization with mode {mode!r}")
-    first = {"instance": 1, "channel": 1, "spatial": 2}[mode]
-    axes = (1,) if mode == "channel" else tuple(range(first, data.ndim))
+    axes = (1,) if mode == "channel" else tuple(range(1 + (mode == "spatial"), data.ndim))
     wide = data.astype(accumulator(data))
     return (wide / jnp.sqrt((wide * wide).sum(axes, keepdims=True) + eps)).astype(data.dtype)

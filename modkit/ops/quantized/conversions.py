@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -29,10 +30,12 @@ from modkit.ops.quantized.levels import (
 )
 from modkit.ops.registry import op
 
-_THREE = "output0", "output1", "output2"
-
-
-_BESIDE_RANGE = like_first((1,), (1,))
+_to_levels = functools.partial(
+    op,
+    precision="float32",
+    partial=like_first((1,), (1,)),
+    outputs=("output0", "output1", "output2"),
+)
 
 
 def _type_of(out_type: str, low: float | None, high: float | None) -> str:
@@ -59,13 +62,7 @@ def _floats_to_levels(ins: Sequence[str | None], attrs: Attrs) -> Inferred:
     return with_ranges(ins, [], _type_from(attrs))
 
 
-@op(
-    "_contrib_quantize",
-    precision="float32",
-    partial=_BESIDE_RANGE,
-    outputs=_THREE,
-    dtypes=_floats_to_levels,
-)
+@_to_levels("_contrib_quantize", dtypes=_floats_to_levels)
 def quantize(
     data: jax.Array,
     min_range: jax.Array,
@@ -92,13 +89,7 @@ def quantize(
     return levels, *ends(jnp.ravel(min_range)[0], jnp.ravel(max_range)[0])
 
 
-@op(
-    "_contrib_quantize_v2",
-    precision="float32",
-    partial=_BESIDE_RANGE,
-    outputs=_THREE,
-    dtypes=_floats_to_levels,
-)
+@_to_levels("_contrib_quantize_v2", dtypes=_floats_to_levels)
 def quantize_v2(
     data: jax.Array,
     *,
@@ -132,7 +123,7 @@ def quantize_v2(
 @op(
     "_contrib_dequantize",
     precision="float32",
-    partial=_BESIDE_RANGE,
+    partial=like_first((1,), (1,)),
     dtypes=lambda ins, attrs: ([ins[0], "float32", "float32"], ["float32"]),
 )
 def dequantize(
@@ -161,11 +152,8 @@ def dequantize(
     return jax.lax.stop_gradient(values(data, min_range, max_range)).astype(out_type)
 
 
-@op(
+@_to_levels(
     "_contrib_requantize",
-    precision="float32",
-    partial=_BESIDE_RANGE,
-    outputs=_THREE,
     dtypes=lambda ins, attrs: with_ranges(ins, ["int32"], _type_from(attrs)),
 )
 def requantize(

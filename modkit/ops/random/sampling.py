@@ -73,21 +73,17 @@ def _register(dist: Distribution) -> None:
     public = (f"random_{dist.name}", *dist.aliases)
     kinds = {"precision": "float32", "drawn_on_host": True}
     op(name, aliases=public, dtypes=_sample_types, check_values=check, **kinds)(
-        with_schema(
-            by_number, name, doc + "``shape``.", (), {**numbers, **place, **kind}, takes_key=True
-        )
+        with_schema(by_number, name, doc + "``shape``.", (), {**numbers, **place, **kind})
     )
     op(f"{name}_like", same_shape=True, check_values=check, **kinds)(
-        with_schema(
-            like, f"{name}_like", doc + "that of ``data``.", ("data",), numbers, takes_key=True
-        )
+        with_schema(like, f"{name}_like", doc + "that of ``data``.", ("data",), numbers)
     )
     name = f"_sample_{dist.name}"
     text = doc + "that of the parameters, followed by ``shape``."
 
     public = (f"sample_{dist.name}",)
     op(name, aliases=public, partial=_sample_shapes, dtypes=_sample_types, **kinds)(
-        with_schema(by_tensor, name, text, dist.tensors, more, takes_key=True)
+        with_schema(by_tensor, name, text, dist.tensors, more)
     )
 
 
