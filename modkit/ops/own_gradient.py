@@ -39,11 +39,20 @@ def with_gradient(
     return run(data, *others)
 
 
-def gradient_of(run: Any, saved: int | slice) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register the decorated function as a `CustomVjp`'s gradient, from the arguments ``saved``."""
+def gradient_of(
+    run: Any, saved: int | slice, *, and_result: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the decorated function as a `CustomVjp`'s gradient.
+
+    Its residuals are the arguments ``saved``, or the pair of these and the result.
+    """
+
+    def forward(*given: Any) -> tuple[Any, Any]:
+        made = run(*given)
+        return made, (given[saved], made) if and_result else given[saved]
 
     def register(backward: Callable[..., Any]) -> Callable[..., Any]:
-        run.defvjp(lambda *given: (run(*given), given[saved]), backward)
+        run.defvjp(forward, backward)
         return backward
 
     return register

@@ -13,6 +13,7 @@ from modkit.interpreter.reverse import CustomVjp, vjp
 from modkit.ops.floating import require_floating
 from modkit.ops.nn.pooling import pool_sum, sizes_of, windows_of
 from modkit.ops.nn.windows import Windows, largest
+from modkit.ops.own_gradient import gradient_of
 from modkit.ops.parameters import Shape
 from modkit.ops.registry import op
 
@@ -24,20 +25,13 @@ def _pool_max_all(data: jax.Array, windows: Windows) -> jax.Array:
     return largest(padded, windows._replace(pad=(0,) * data.ndim))
 
 
-def _pool_max_all_forward(data: jax.Array, windows: Windows) -> Any:
-    largest = _pool_max_all(data, windows)
-    return largest, (data, largest)
-
-
+@gradient_of(_pool_max_all, 0, and_result=True)
 def _pool_max_all_backward(windows: Windows, saved: Any, cotangent: jax.Array) -> tuple[jax.Array]:
     data, largest = saved
     if windows.size[2:] == data.shape[2:] and not any(windows.pad):  # one window, seen at once
         return (jnp.where(data == largest, cotangent, 0),)
     taps, pull = vjp(lambda x: windows.taps(x, 0), data)
     return pull([jnp.where(tap == largest, cotangent, 0) for tap in taps])
-
-
-_pool_max_all.defvjp(_pool_max_all_forward, _pool_max_all_backward)
 
 
 @op("Pooling_v1", precision="through", fits=sizes_of)

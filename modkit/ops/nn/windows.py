@@ -13,6 +13,7 @@ import numpy as np
 from jax import lax
 
 from modkit.interpreter.reverse import CustomVjp
+from modkit.ops.own_gradient import gradient_of
 from modkit.ops.parameters import Shape
 
 
@@ -116,13 +117,7 @@ def largest_of_axes(data: jax.Array, axes: tuple[int, ...]) -> jax.Array:
     return jnp.where(data > floor(data), data, floor(data)).max(axes, keepdims=True)
 
 
-def _largest_of_axes_forward(
-    data: jax.Array, axes: tuple[int, ...]
-) -> tuple[Any, tuple[jax.Array, Any]]:
-    found = largest_of_axes(data, axes)
-    return found, (data, found)
-
-
+@gradient_of(largest_of_axes, 0, and_result=True)
 def _largest_of_axes_backward(
     axes: tuple[int, ...], kept: tuple[jax.Array, jax.Array], ct: jax.Array
 ) -> tuple[jax.Array]:
@@ -132,9 +127,6 @@ def _largest_of_axes_backward(
     first = jnp.where(data == found, place, math.prod(sizes)).min(axes, keepdims=True)
     first = jnp.where(first < math.prod(sizes), first, 0)  # NaN alone: as with other windows
     return (jnp.where(place == first, ct, 0),)
-
-
-largest_of_axes.defvjp(_largest_of_axes_forward, _largest_of_axes_backward)
 
 
 def total(data: jax.Array, windows: Windows) -> jax.Array:

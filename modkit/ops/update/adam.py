@@ -9,7 +9,7 @@ from modkit.ops.parameters import REQUIRED, Attrs
 from modkit.ops.partial_shapes import Rule, Sizes, common, merge
 from modkit.ops.stype import ROW_UPDATE
 from modkit.ops.update import formulas
-from modkit.ops.update.schema import COMMON, LR, declare, one_weight
+from modkit.ops.update.schema import COMMON, LR, declare, mixed_types, one_weight
 
 _RMSPROP = {"epsilon": 1e-8, **COMMON, "clip_weights": -1.0}
 _LAMB = {
@@ -51,11 +51,6 @@ one_weight(
 )  # fmt: skip
 
 
-def _phase1_types(ins: Any, _attrs: Any) -> Any:
-    low = next((d for d in ins[:2] if d), None)
-    return [low, low, "float32", "float32", "float32"], ["float32"]
-
-
 def _mixed_phase1(*, weight: Any, grad: Any, weight32: Any, **rest: Any) -> Any:
     old = rest.pop("mean"), rest.pop("var")
     direction, mean, var = formulas.lamb_phase1(weight32, grad.astype(weight32.dtype), *old, **rest)
@@ -65,7 +60,8 @@ def _mixed_phase1(*, weight: Any, grad: Any, weight32: Any, **rest: Any) -> Any:
 declare(
     "mp_lamb_update_phase1", _mixed_phase1, ("weight", "grad", "mean", "var", "weight32"), _LAMB,
     "`lamb_update_phase1` on the float32 copy ``weight32`` of a 16-bit weight.",
-    same_shape=True, aux=("mean", "var", "weight32"), dtypes=_phase1_types,
+    same_shape=True, aux=("mean", "var", "weight32"),
+    dtypes=lambda ins, attrs: (mixed_types(ins, attrs)[0], ["float32"]),
 )  # fmt: skip
 
 

@@ -70,34 +70,37 @@ def one_weight(
         mixed: name of the mixed-precision form, which updates a float32 copy of a 16-bit weight.
         fields: see `op`.
     """
-    fields = {"same_shape": "partial" not in fields, "aux": states, **fields}
+    fields = {"same_shape": "partial" not in fields, **fields}
 
-    def run(*, weight: Any, grad: Any, **given: Any) -> Any:
-        made = _stepped(formula, weight, grad, [given.pop(n) for n in states], given)
-        return (made[0], dict(zip(states, made[1:], strict=True))) if states else made[0]
+    def register(name: str, states: Sequence[str], doc: str, **fields: Any) -> None:
+        tensors = ("weight", "grad", *states)
 
-    tensors = ("weight", "grad", *states, *shared)
-    declare(name, run, tensors, numbers, doc, **fields)
+        def run(**given: Any) -> Any:
+            arrays = [given.pop(n) for n in tensors]
+            new, *changed = _stepped(formula, "weight32" in states, arrays, given)
+            return (new, dict(zip(states, changed, strict=True))) if states else new
 
-    def run_mixed(*, weight: Any, grad: Any, weight32: Any, **given: Any) -> Any:
-        old = [given.pop(n) for n in states]
-        new, *made = _stepped(formula, weight32, grad.astype(weight32.dtype), old, given)
-        return new.astype(weight.dtype), {**dict(zip(states, made, strict=True)), "weight32": new}
+        declare(name, run, (*tensors, *shared), numbers, doc, aux=states, **fields)
 
+    register(name, states, doc, **fields)
     if mixed:
-        tensors = ("weight", "grad", *states, "weight32", *shared)
         doc = f"`{name}` on the float32 copy ``weight32`` of a 16-bit weight."
-        fields = {**fields, "aliases": (), "dtypes": mixed_types, "storage": PLAIN}
-        fields |= {"aux": (*states, "weight32")}
-        declare(mixed, run_mixed, tensors, numbers, doc, **fields)
+        fields |= {"aliases": (), "dtypes": mixed_types, "storage": PLAIN}
+        register(mixed, (*states, "weight32"), doc, **fields)
 
 
 def _stepped(
-    formula: Callable[..., Any], weight: Any, grad: Any, states: Sequence[Any], numbers: Numbers
-) -> Sequence[Any]:
-    """The new weight, and the new states."""
-    made = formula(weight, grad, *states, **numbers)
-    return made if isinstance(made, tuple) else (made,)
+    formula: Callable[..., Any], mixed: bool, arrays: Sequence[Any], numbers: Numbers
+) -> list[Any]:
+    """The new weight and states, from weight, gradient and states.
+
+    With ``mixed`` the last state is the weight's float32 copy, which the formula updates.
+    """
+    weight, grad, *states = arrays
+    updated = states.pop() if mixed else weight
+    made = formula(updated, grad.astype(updated.dtype), *states, **numbers)
+    new, *changed = made if isinstance(made, tuple) else (made,)
+    return [new.astype(weight.dtype), *changed, *([new] if mixed else ())]
 
 
 def mixed_types(ins: Sequence[str | None], _attrs: Attrs) -> Any:
@@ -139,7 +142,7 @@ class Several:
     @property
     def mixed(self) -> bool:
         """Whether the weights have master copies in float32."""
-        return self.states[-1:] == ("weight32",)
+        return "weight32" in self.states
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -172,16 +175,13 @@ class Several:
             changed |= {f"{state}_{i}": value for state, value in named}
         return (tuple(outputs), changed) if self.states else tuple(outputs)
 
-    def _one(self, tensors: Sequence[Any], mine: Numbers, rest: Numbers) -> Sequence[Any]:
+    def _one(self, arrays: Sequence[Any], mine: Numbers, rest: Numbers) -> Sequence[Any]:
         """The new weight and states of one of the weights."""
-        weight, grad, *states = tensors
-        master = states.pop() if self.mixed else weight
-        mine = {n: v.astype(master.dtype) if hasattr(v, "astype") else v for n, v in mine.items()}
+        dtype = arrays[-1 if self.mixed else 0].dtype
+        mine = {n: v.astype(dtype) if hasattr(v, "astype") else v for n, v in mine.items()}
         if self.stored:
-            mine[self.stored] = weight.astype(master.dtype)
-        grad = grad.astype(master.dtype)
-        new, *changed = _stepped(self.formula, master, grad, states, {**mine, **rest})
-        return new.astype(weight.dtype), *changed, *([new] if self.mixed else ())
+            mine[self.stored] = arrays[0].astype(dtype)
+        return _stepped(self.formula, self.mixed, arrays, {**mine, **rest})
 
     def register(self) -> None:
         """Register it."""

@@ -9,6 +9,7 @@ import jax
 from jax import lax
 
 from modkit.interpreter.reverse import CustomVjp
+from modkit.ops.own_gradient import gradient_of
 
 Form = Callable[..., jax.Array]
 
@@ -24,14 +25,11 @@ def on_cpus(form: Form, elsewhere: Form) -> Form:
     def chosen(*args: jax.Array) -> jax.Array:
         return lax.platform_dependent(*args, cpu=form, default=elsewhere)
 
-    def forward(*args: jax.Array) -> tuple[jax.Array, Any]:
-        return chosen(*args), args
-
-    def backward(args: Any, cotangent: jax.Array) -> Any:
+    @gradient_of(chosen, slice(None))
+    def _backward(args: Any, cotangent: jax.Array) -> Any:
         backwards = _pullback(form), _pullback(elsewhere)
         return lax.platform_dependent(args, cotangent, cpu=backwards[0], default=backwards[1])
 
-    chosen.defvjp(forward, backward)
     return chosen
 
 
