@@ -76,7 +76,7 @@ def avals_of(
         _named(graph.arguments, args, dtypes.of(graph.arguments)),
         [_aval(s, t) for s, t in zip(found.heads, dtypes.heads, strict=True)],
         _named(graph.auxiliary, found.of(graph.auxiliary), dtypes.of(graph.auxiliary)),
-        found.sum(size_bytes),
+        sum(map(size_bytes, found)),
     )
 
 

@@ -179,10 +179,6 @@ class _Sums(dict[int | None, Any]):
         ]
 
 
-def _is_real(aval: Any) -> bool:
-    return _is_inexact(aval.dtype)
-
-
 @functools.lru_cache(maxsize=64)
 def _is_inexact(dtype: Any) -> bool:
     return jax.numpy.issubdtype(dtype, np.inexact)
@@ -190,7 +186,7 @@ def _is_inexact(dtype: Any) -> bool:
 
 def _zeros(aval: Any) -> Any:
     """The derivative 0 of a value."""
-    if _is_real(aval):
+    if _is_inexact(aval.dtype):
         return filled(aval.shape, 0, aval.dtype)
     return np.zeros(aval.shape, jax.dtypes.float0)
 
@@ -218,7 +214,7 @@ class Recorder(Trace):
 
     def variable(self, value: Any, slot: int | None = None) -> Any:
         """A value with a slot, a new one by default; whole numbers have none."""
-        if not _is_real(jax.typeof(value)):
+        if not _is_inexact(jax.typeof(value).dtype):
             return value
         self._slots += slot is None
         return _Variable(self, value, self._slots if slot is None else slot)

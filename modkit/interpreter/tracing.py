@@ -229,20 +229,6 @@ class Value(Tracer):
     """
 
     __slots__ = ()
-    __add__ = _operator("__add__", lax.add)
-    __radd__ = _operator("__radd__", lax.add, swapped=True)
-    __sub__ = _operator("__sub__", lax.sub)
-    __rsub__ = _operator("__rsub__", lax.sub, swapped=True)
-    __mul__ = _operator("__mul__", lax.mul)
-    __rmul__ = _operator("__rmul__", lax.mul, swapped=True)
-    __truediv__ = _operator("__truediv__", lax.div)
-    __rtruediv__ = _operator("__rtruediv__", lax.div, swapped=True)
-    __gt__ = _operator("__gt__", lax.gt)
-    __ge__ = _operator("__ge__", lax.ge)
-    __lt__ = _operator("__lt__", lax.lt)
-    __le__ = _operator("__le__", lax.le)
-    __eq__ = _operator("__eq__", lax.eq)
-    __ne__ = _operator("__ne__", lax.ne)
     sum = _reduction("sum", lax.reduce_sum)
     mean = _reduction("mean", _mean)
     max = _reduction("max", lax.reduce_max)
@@ -255,6 +241,14 @@ class Value(Tracer):
         if dtype == aval.dtype and not aval.weak_type:
             return self
         return aval.astype.fun(self, dtype, *args, **options)
+
+
+_ARITHMETIC = {"add": lax.add, "sub": lax.sub, "mul": lax.mul, "truediv": lax.div}
+for _name, _function in _ARITHMETIC.items():
+    setattr(Value, f"__{_name}__", _operator(f"__{_name}__", _function))
+    setattr(Value, f"__r{_name}__", _operator(f"__r{_name}__", _function, swapped=True))
+for _name in ("gt", "ge", "lt", "le", "eq", "ne"):
+    setattr(Value, f"__{_name}__", _operator(f"__{_name}__", getattr(lax, _name)))
 
 
 class _Listed(Value):

@@ -121,11 +121,11 @@ def gather(out: Any, params: Any) -> Run:
     offset, rank = d.offset_dims, len(out.shape)
     batch_axes = [at for at in range(rank) if at not in offset]
     order = np.argsort([*batch_axes, *offset])
-    fill = params["fill_value"]
-    if fill is None:
-        kind = out.dtype.kind
-        fill = np.nan if kind == "f" else np.iinfo(out.dtype).max if kind == "u" else True
-        fill = np.iinfo(out.dtype).min if kind == "i" else fill
+    fill, kind = params["fill_value"], out.dtype.kind
+    if fill is None and kind in "iu":
+        fill = np.iinfo(out.dtype).min if kind == "i" else np.iinfo(out.dtype).max
+    elif fill is None:
+        fill = np.nan if kind == "f" else True
 
     def run(x: Array, starts: Array) -> Array:
         usual = _usual(x, starts, names, out.shape, offset, mode != "FILL_OR_DROP")
@@ -148,11 +148,7 @@ def gather(out: Any, params: Any) -> Run:
     return run
 
 
-_UPDATES: dict[str, np.ufunc | None] = {
-    "scatter": None, "scatter-add": np.add, "scatter_add": np.add, "scatter-mul": np.multiply,
-    "scatter_mul": np.multiply, "scatter_max": np.maximum, "scatter-max": np.maximum,
-    "scatter_min": np.minimum, "scatter-min": np.minimum,
-}  # fmt: skip
+_UPDATES = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
 def _scatter(ufunc: np.ufunc | None) -> Callable[[Any, Any], Run]:
@@ -328,5 +324,6 @@ MAKERS: dict[str, Callable[[Any, Any], Run]] = {
     "reduce_window_min": _reduce_window(np.minimum, 1),
     "reduce_window_sum": _reduce_window(np.add, 0),
     "select_and_scatter_add": select_and_scatter_add,
-    **{name: _scatter(ufunc) for name, ufunc in _UPDATES.items()},
+    "scatter": _scatter(None),
+    **{f"scatter{dash}{name}": _scatter(f) for name, f in _UPDATES.items() for dash in "-_"},
 }

@@ -131,10 +131,7 @@ def _read_tuple(value: Any, kind: Any) -> tuple[Any, ...]:
 
 def _read_bool(value: Any) -> bool:
     if isinstance(value, str):
-        words = {"true": True, "1": True, "false": False, "0": False}
-        if value.strip().lower() not in words:
-            raise ValueError(value)
-        return words[value.strip().lower()]
+        value = {"true": 1, "1": 1, "false": 0, "0": 0}.get(value.strip().lower())
     if isinstance(value, bool | int | np.bool_ | np.integer) and value in (0, 1):
         return bool(value)
     raise ValueError(value)

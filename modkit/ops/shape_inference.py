@@ -69,9 +69,7 @@ def by_rules(
     if op.partial is not None:
         new_ins, new_outs = _guarded(op.partial, list(ins), list(outs), attrs)
         ins, outs = merge_all(ins, new_ins, names), merge_all(outs, new_outs, out_names)
-    if op.params is not None and ins and ins[0] is not None:
-        ins = _fill_params(op, attrs, ins, names)
-    return ins, outs
+    return _fill_params(op, attrs, ins, names), outs
 
 
 def has_open_shape(op: Op, attrs: Attrs) -> bool:
@@ -125,8 +123,7 @@ def _fill_params(
 ) -> tuple[Sizes, ...]:
     """Shapes of weights from the data's."""
     rule = op.params
-    data = ins[0]
-    if rule is None or data is None:
+    if rule is None or not ins or (data := ins[0]) is None:
         return ins
     if complete(data):
         found = {n: s and known_sizes(s) for n, s in _guarded(rule, data, **attrs).items()}

@@ -159,8 +159,7 @@ def compact(
     values: np.ndarray, starts: np.ndarray, columns: np.ndarray, shape: tuple[int, int]
 ) -> Csr:
     """A csr matrix for a program, from NumPy parts; NotSupportedError for sizes beyond 32 bits."""
-    (made,) = _compact_each([(values, starts, columns)], shape)
-    return made
+    return _compact_each([(values, starts, columns)], shape)[0]
 
 
 def compact_parts(
@@ -184,32 +183,20 @@ def _compact_each(
         raise NotSupportedError(
             f"a csr array of shape {shape} in a program: expected fewer than 2**31 rows and columns"
         )
-    return [
-        _padded(values, starts, unique, at, shape, places, width)
-        for (values, starts, _), (unique, at) in zip(parts, found, strict=True)
-    ]
-
-
-def _padded(
-    values: np.ndarray,
-    starts: np.ndarray,
-    unique: np.ndarray,
-    at: np.ndarray,
-    shape: tuple[int, int],
-    places: int,
-    width: int,
-) -> Csr:
-    made = Csr(
-        values=np.zeros(places, values.dtype),
-        at=np.zeros(places, np.int32),
-        rows=np.full(places, shape[0], np.int32),
-        columns=np.arange(width, dtype=np.int32) + np.int32(shape[1] - len(unique)),
-        shape=shape,
-    )
-    made.values[: len(values)] = values
-    made.at[: len(values)] = at
-    made.rows[: len(values)] = np.repeat(np.arange(shape[0], dtype=np.int32), np.diff(starts))
-    made.columns[: len(unique)] = unique
+    made = []
+    for (values, starts, _), (unique, at) in zip(parts, found, strict=True):
+        each = Csr(
+            values=np.zeros(places, values.dtype),
+            at=np.zeros(places, np.int32),
+            rows=np.full(places, shape[0], np.int32),
+            columns=np.arange(width, dtype=np.int32) + np.int32(shape[1] - len(unique)),
+            shape=shape,
+        )
+        each.values[: len(values)] = values
+        each.at[: len(values)] = at
+        each.rows[: len(values)] = np.repeat(np.arange(shape[0], dtype=np.int32), np.diff(starts))
+        each.columns[: len(unique)] = unique
+        made.append(each)
     return made
 
 
@@ -230,7 +217,7 @@ def plain_parts(value: Any, count: int) -> Any:
 
 def call(op: Op, arrays: Sequence[Any], attrs: Attrs) -> Any:
     """An operator's result with sparse inputs; ``None`` where it takes arrays only."""
-    if keeps_zeros(op, arrays[0], attrs):
+    if keeps_zeros(op, getattr(arrays[0], "stype", DENSE), attrs):
         (x,) = arrays
         name = "values" if isinstance(x, Csr) else "rows"
         (made,), _ = op.call([getattr(x, name)], attrs)
@@ -266,10 +253,10 @@ def named_rows(data: Any, count: int, factor: bool = False) -> Rows:
     return Rows(ids, ids, count)
 
 
-def keeps_zeros(op: Op, value: Any, attrs: Attrs) -> bool:
-    """Whether the operator runs on the stored elements alone: it maps 0 to 0."""
+def keeps_zeros(op: Op, stype: str, attrs: Attrs) -> bool:
+    """Whether the operator runs on the stored elements of an array alone: it maps 0 to 0."""
     on_values = op.storage.kernel == "values" and op.storage.keeps_zeros
-    return on_values and op.storage.result([value.stype], attrs) != DENSE
+    return on_values and op.storage.result([stype], attrs) != DENSE
 
 
 def by_row(op: Op, ndim: int, attrs: Attrs) -> bool:

@@ -80,15 +80,11 @@ class BatchPadding:
         for begin in range(0, max(count, 1), largest):
             part = min(largest, count - begin)
             size = next(s for s in self.sizes if s >= part)
-            yield self._piece(arrays, begin, part, size), part
-
-    def _piece(
-        self, arrays: Mapping[str, Any], begin: int, count: int, size: int
-    ) -> dict[str, Any]:
-        return {
-            n: a if (axis := self.axes[n]) is None else _resized(a, axis, begin, count, size)
-            for n, a in arrays.items()
-        }
+            piece = {
+                n: a if (axis := self.axes[n]) is None else _resized(a, axis, begin, part, size)
+                for n, a in arrays.items()
+            }
+            yield piece, part
 
     def real(self, outputs: Sequence[Any], count: int | None) -> list[Any]:
         """The outputs without the padding rows."""

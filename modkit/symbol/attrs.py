@@ -41,11 +41,7 @@ def stored_name(name: str, value: str) -> str:
 
 def shown(attrs: Mapping[str, str]) -> dict[str, str]:
     """A node's attributes as users see them: hidden ones under both names."""
-    found = dict(attrs)
-    for hidden in HIDDEN:
-        if f"__{hidden}__" in attrs:
-            found[hidden] = attrs[f"__{hidden}__"]
-    return found
+    return {**attrs, **{n: attrs[f"__{n}__"] for n in HIDDEN if f"__{n}__" in attrs}}
 
 
 def check_strings(attrs: Mapping[str, Any]) -> None:

@@ -394,12 +394,12 @@ class Cond(ControlFlow):
 
     def wires(self, attrs: Attrs, count: int) -> list[Wires]:
         made = tuple((Tie(count + i),) for i in range(attrs["num_outputs"]))
-        locations = (attrs[f"{name}_input_locs"] for name in ("cond", "then", "else"))
+        locations = (attrs[f"{name}_input_locs"] for name in self.body_names)
         heads = (((),), made, made)
         return [Wires(tuple(map(Tie, at)), h) for at, h in zip(locations, heads, strict=True)]
 
     def check_locations(self, attrs: Attrs, count: int) -> None:
-        for name, body in zip(("cond", "then", "else"), attrs["bodies"], strict=True):
+        for name, body in zip(self.body_names, attrs["bodies"], strict=True):
             _check_locations(f"{name}_input_locs", attrs, body, count)
         test, *branches = attrs["bodies"]
         self._check_condition(test)

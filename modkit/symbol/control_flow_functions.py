@@ -71,10 +71,6 @@ class _BodyScope(AttrScope):
         super().__init__(**{_OWNER: self.name})
         self._given: dict[int, Entry] = {}
 
-    def __enter__(self) -> _BodyScope:
-        super().__enter__()
-        return self
-
     def variables(self, symbols: Sequence[Symbol], where: str) -> list[Symbol]:
         """A variable of the body in the place of each symbol."""
         made = []

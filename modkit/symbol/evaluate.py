@@ -64,11 +64,8 @@ class Draws(NamedTuple):
         return None if self.key is None else jax.random.fold_in(self.key, number)
 
 
-class Postponed(NamedTuple):
-    """The call of a node whose states are written after all nodes have run."""
-
-    invoke: Callable[[list[jax.Array]], Any]
-    arrays: list[jax.Array]
+Postponed = tuple[Callable[[list[jax.Array]], Any], list[jax.Array]]
+"""A node's function and inputs, whose states are written after all nodes have run."""
 
 
 class Evaluation(NamedTuple):
@@ -207,7 +204,7 @@ class _Running:
             return whole_numbers.results(call, attrs, arrays, inputs, invoke)
         made, new = invoke(arrays)
         if i in evaluation.sharing:
-            evaluation.postponed[i] = Postponed(invoke, arrays)
+            evaluation.postponed[i] = invoke, arrays
             new = {n: value for n, value in new.items() if n not in op.aux}
         if self._recomputed and i not in self._recomputed:
             made = tuple(checkpoint_name(x, KEPT) for x in made)

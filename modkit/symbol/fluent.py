@@ -32,8 +32,7 @@ class Fluent(Arithmetic, Methods):
         if shape:
             if "shape" in kwargs:
                 raise ParameterError("reshape: got shape twice, by position and by name")
-            sizes = shape[0] if len(shape) == 1 else shape
-            kwargs["shape"] = sizes
+            kwargs["shape"] = shape[0] if len(shape) == 1 else shape
         return self._call("Reshape", "reshape", self, **kwargs)
 
     def astype(self, dtype: Any, **kwargs: Any) -> Self:

@@ -162,10 +162,9 @@ class Graph:
             if not node.is_variable
             for i in node.mutable_inputs()
         }
-        variables = [n for n in self.nodes if n.is_variable]
-        self.inputs = variables
-        self.arguments = [n for n in variables if id(n) not in mutable]
-        self.auxiliary = [n for n in variables if id(n) in mutable]
+        self.inputs = [n for n in self.nodes if n.is_variable]
+        self.arguments = [n for n in self.inputs if id(n) not in mutable]
+        self.auxiliary = [n for n in self.inputs if id(n) in mutable]
 
     def position(self, entry: Entry) -> tuple[int, int]:
         """An entry as (number of its node, output)."""

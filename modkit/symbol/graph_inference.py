@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import reprlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from modkit.errors import DTypeError, ModkitError, ShapeError
@@ -41,13 +42,9 @@ class Solution(Generic[T]):
         """The outputs of the graph."""
         return [self._table[i][j] for i, j in map(self._graph.position, self._graph.heads)]
 
-    def all(self, test: Callable[[T], bool]) -> bool:
-        """Whether all outputs pass."""
-        return all(test(value) for row in self._table for value in row)
-
-    def sum(self, measure: Callable[[T], int]) -> int:
-        """The sum of a measure over all outputs."""
-        return sum(measure(value) for row in self._table for value in row)
+    def __iter__(self) -> Iterator[T]:
+        """All outputs of all nodes."""
+        return chain.from_iterable(self._table)
 
 
 def infer_shapes(

@@ -32,7 +32,8 @@ def infer_shape(
     graph: Graph, args: Sequence[Any], kwargs: Mapping[str, Any], *, partial: bool
 ) -> Inferred:
     """See ``Symbol.infer_shape``."""
-    facts = _inferred(graph, "infer_shape", _as_shape, infer_shapes, args, kwargs)
+    known = _by_name(graph, "infer_shape", _as_shape, args, kwargs)
+    facts = _inferred(graph, "infer_shape", infer_shapes, known)
     mark = "-1" if is_np_shape() else "0"
     hint = f"a {mark} is a size that is not known; "
     return _decided("shape", graph, facts, shown_shape, complete, hint, partial)
@@ -42,20 +43,13 @@ def infer_type(
     graph: Graph, args: Sequence[Any], kwargs: Mapping[str, Any], *, partial: bool
 ) -> Inferred:
     """See ``Symbol.infer_type``."""
-    facts = _inferred(graph, "infer_type", _as_dtype, infer_dtypes, args, kwargs)
+    known = _by_name(graph, "infer_type", _as_dtype, args, kwargs)
+    facts = _inferred(graph, "infer_type", infer_dtypes, known)
     return _decided("type", graph, facts, lambda n: n and jnp.dtype(n).type, bool, "", partial)
 
 
-def _inferred(
-    graph: Graph,
-    where: str,
-    read: Callable[[str, Any], Any],
-    infer: Callable[..., Any],
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-) -> Any:
-    """The result of ``infer`` for the given values, each of them read by ``read``."""
-    known = _by_name(graph, where, read, args, kwargs)
+def _inferred(graph: Graph, where: str, infer: Callable[..., Any], known: dict[str, Any]) -> Any:
+    """The result of ``infer``; its errors name the given values."""
     try:
         return infer(graph, known)
     except (ShapeError, DTypeError) as error:
@@ -68,7 +62,7 @@ def _decided(
 ) -> Inferred:  # fmt: skip
     """The facts as users see them; all ``None``, with a warning, if some have to be given."""
     found = facts.of(graph.arguments), facts.heads, facts.of(graph.auxiliary)
-    if partial or facts.all(known):
+    if partial or all(map(known, facts)):
         return tuple([shown(fact) for fact in each] for each in found)  # type: ignore[return-value]
     names = [n.name for n in graph.arguments]
     undecided = [(n, shown(f)) for n, f in zip(names, found[0], strict=True) if not known(f)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from modkit.symbol.graph import Node
@@ -24,38 +23,30 @@ class _Roles(NamedTuple):
 
 def roles_of(net: Symbol) -> _Roles:
     """The role of each variable of a net, from its users and its name."""
-    uses: dict[int, list[tuple[Node, int]]] = {}
+    labels: set[Node] = set()
+    parameters: set[Node] = set()
     for node in net.graph.nodes:
-        for position, entry in enumerate(node.inputs):
-            uses.setdefault(id(entry.node), []).append((node, position))
-    auxiliary = {id(n) for n in net.graph.auxiliary}
-    found = [
-        (n.name, "auxiliary" if id(n) in auxiliary else _role(n, uses.get(id(n), [])))
-        for n in net.graph.inputs
-    ]
-    return _Roles(*(tuple(n for n, role in found if role == each) for each in _Roles._fields))
-
-
-def _role(variable: Node, uses: Iterable[tuple[Node, int]]) -> str:
-    used_as = set(_used_as(uses))
-    if "labels" in used_as:
-        return "labels"
-    return "parameters" if "parameters" in used_as else _role_by_name(variable.name)
-
-
-def _used_as(uses: Iterable[tuple[Node, int]]) -> Iterator[str]:
-    for node, position in uses:
         op = node.known_op
         if op is None:
             continue
-        name = op.input_names(node.params)[position]
-        if name == "label":
-            yield "labels"
-        elif position and op.params and not name.startswith("state"):
-            yield "parameters"
+        names = op.input_names(node.params)
+        for position, (name, entry) in enumerate(zip(names, node.inputs, strict=False)):
+            if name == "label":
+                labels.add(entry.node)
+            elif position and op.params and not name.startswith("state"):
+                parameters.add(entry.node)
+    auxiliary = set(net.graph.auxiliary)
 
+    def role(variable: Node) -> str:
+        if variable in auxiliary:
+            return "auxiliary"
+        if variable in labels:
+            return "labels"
+        if variable in parameters:
+            return "parameters"
+        if variable.name.endswith("label"):
+            return "labels"
+        return "parameters" if variable.name.endswith(_PARAMETER_ENDINGS) else "inputs"
 
-def _role_by_name(name: str) -> str:
-    if name.endswith("label"):
-        return "labels"
-    return "parameters" if name.endswith(_PARAMETER_ENDINGS) else "inputs"
+    found = [(n.name, role(n)) for n in net.graph.inputs]
+    return _Roles(*(tuple(n for n, r in found if r == each) for each in _Roles._fields))

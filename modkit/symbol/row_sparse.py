@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -12,9 +11,6 @@ from modkit.ops.array.indexing import whole
 from modkit.ops.shape_inference import has_open_shape
 from modkit.ops.sparse_values import by_row, keeps_zeros, plain
 from modkit.ops.stype import ROWS
-
-_ROWS = SimpleNamespace(stype=ROWS)
-
 
 _MOST_NODES = 32
 """The most operators between inputs and row numbers: they are computed once more."""
@@ -95,7 +91,7 @@ def row_sources(
             entry = step.inputs[0]
             most = _MOST_NODES if computed else 0
             return {Lookups((entry,), _is_repeatable(steps, entry[0], most))}
-        if len(step.inputs) == 1 and (keeps_zeros(op, _ROWS, attrs) or by_row(op, 2, attrs)):
+        if len(step.inputs) == 1 and (keeps_zeros(op, ROWS, attrs) or by_row(op, 2, attrs)):
             return read[number]
         return {None}
 
@@ -140,7 +136,7 @@ def _variable(steps: Sequence[Any], number: int) -> Factor | None:
     """The variable that a node is made of by operators that keep zeros."""
     step = steps[number]
     while step.op is not None:
-        if len(step.inputs) != 1 or not keeps_zeros(step.op, _ROWS, step.attrs):
+        if len(step.inputs) != 1 or not keeps_zeros(step.op, ROWS, step.attrs):
             return None
         step = steps[step.inputs[0][0]]
     return Factor(step.name)

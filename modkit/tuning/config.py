@@ -71,7 +71,7 @@ class Tuning:
     def channels_last(self, op: Op, attrs: Mapping[str, Any]) -> Callable[..., Any] | None:
         """The operator's CPU form for images with channels last; ``None`` without one."""
         form = self._forms(op)
-        return form and form.channels_last(attrs)
+        return form.channels_last(attrs) if form and form.channels_last else None
 
     def _forms(self, op: Op) -> CpuForm | None:
         """An operator's CPU forms; they are for XLA, and take NumPy more steps."""

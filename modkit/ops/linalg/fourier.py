@@ -5,7 +5,7 @@ A complex number is two floats beside each other, the real and the imaginary par
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ from jax import lax
 from modkit.errors import ShapeError
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.parameters import Attrs, Inert
-from modkit.ops.partial_shapes import Rule, Sizes, link, merge
+from modkit.ops.partial_shapes import Rule, by_axes, link
 from modkit.ops.registry import op
 
 _Batch = Inert[int]
@@ -24,21 +24,15 @@ _Batch = Inert[int]
 def _rule(last: Callable[[int], int], back: Callable[[int], int]) -> Callable[..., Rule]:
     """All axes but the last are common; ``last`` gives the output's size there."""
 
-    def partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Attrs) -> Rule:
-        known = ins[0] if ins[0] is not None else outs[0]
-        if known is None:
-            return list(ins), list(outs)
-        if len(known) not in (2, 4):
-            raise ShapeError(f"data: got shape {known}, expected 2 or 4 axes")
-        data = list(merge("data", ins[0], (0,) * len(known)) or ())
-        made = list(merge("output", outs[0], (0,) * len(known)) or ())
-        for axis in range(len(data)):
-            is_last = axis == len(data) - 1
-            rules = (last, back) if is_last else (int, int)
-            link("data", data, axis, made, axis, *rules)
-        return [tuple(data)], [tuple(made)]
+    @by_axes("data")
+    def rule(data: list[int], made: list[int], _attrs: Attrs) -> None:
+        if len(data) not in (2, 4):
+            raise ShapeError(f"data: got shape {tuple(data)}, expected 2 or 4 axes")
+        for axis in range(len(data) - 1):
+            link("data", data, axis, made, axis)
+        link("data", data, len(data) - 1, made, len(data) - 1, last, back)
 
-    return partial
+    return rule
 
 
 def _half(size: int) -> int:

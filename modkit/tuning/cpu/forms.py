@@ -22,10 +22,6 @@ from modkit.tuning.cpu.pooling import BY_CELL
 ChannelsLast = Callable[[Mapping[str, Any]], Callable[..., Any] | None]
 
 
-def _never(_attrs: Mapping[str, Any]) -> None:
-    return None
-
-
 class CpuForm(NamedTuple):
     """Functions that compute an operator faster on CPUs.
 
@@ -37,7 +33,7 @@ class CpuForm(NamedTuple):
     """
 
     anywhere: Callable[..., Any] | None = None
-    channels_last: ChannelsLast = _never
+    channels_last: ChannelsLast | None = None
 
 
 FORMS: dict[str, CpuForm] = {}
