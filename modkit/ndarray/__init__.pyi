@@ -1544,7 +1544,7 @@ def multi_mp_sgd_mom_update(
     out: Any = None,
     name: str | None = None,
 ) -> Any:
-    """`mp_sgd_mom_update` of several weights; rates and decays are tuples."""
+    """`multi_sgd_mom_update` on float32 copies ``weight32`` of 16-bit weights."""
 
 def multi_mp_sgd_update(
     *args: _Array | Sequence[_Array],
@@ -1556,7 +1556,7 @@ def multi_mp_sgd_update(
     out: Any = None,
     name: str | None = None,
 ) -> Any:
-    """`mp_sgd_update` of several weights; rates and decays are tuples."""
+    """`multi_sgd_update` on float32 copies ``weight32`` of 16-bit weights."""
 
 def multi_sgd_mom_update(
     *args: _Array | Sequence[_Array],
@@ -1699,8 +1699,8 @@ def preloaded_multi_mp_sgd_mom_update(
     out: Any = None,
     name: str | None = None,
 ) -> Any:
-    """`mp_sgd_mom_update` of several weights; rates and decays are the last two
-    inputs.
+    """`preloaded_multi_sgd_mom_update` on float32 copies ``weight32`` of 16-bit
+    weights.
     """
 
 def preloaded_multi_mp_sgd_update(
@@ -1711,7 +1711,7 @@ def preloaded_multi_mp_sgd_update(
     out: Any = None,
     name: str | None = None,
 ) -> Any:
-    """`mp_sgd_update` of several weights; rates and decays are the last two inputs."""
+    """`preloaded_multi_sgd_update` on float32 copies ``weight32`` of 16-bit weights."""
 
 def preloaded_multi_sgd_mom_update(
     *args: _Array | Sequence[_Array],

@@ -50,33 +50,26 @@ class Bridge(Protocol):
 
     def infer_shape(self, shapes: Sequence[Sequence[int]]) -> tuple[list[Shape], ...]:
         """Shapes of arguments, outputs and auxiliary states from those of the arguments."""
-        ...
 
     def infer_type(self, dtypes: Sequence[Any]) -> tuple[list[str | None], ...]:
         """Names of the element types of arguments, outputs and auxiliary states."""
-        ...
 
     def require_fit(self, shapes: Sequence[Shape]) -> None:
         """Check shapes of arguments and auxiliary states."""
-        ...
 
     def storage(self, stypes: Sequence[str]) -> Sequence[Sequence[str]]:
         """Storage types of arguments, outputs and auxiliary states; see `Op.output_stypes`."""
-        ...
 
     def own(self, node: str, stypes: Sequence[str]) -> Bridge:
         """A bridge for one node, which shares no instance of the user's operator; see `Op.own`."""
-        ...
 
     def renew(self) -> None:
         """Drop the instances of the user's operator; later calls make new ones."""
-        ...
 
     def forward(
         self, replica: int, train: bool, data: Arrays, aux: Arrays
     ) -> tuple[Arrays, Arrays]:
         """The outputs, and the new auxiliary states, as NDArrays."""
-        ...
 
     def backward(
         self,
@@ -96,7 +89,6 @@ class Bridge(Protocol):
             outputs: what `forward` gave.
             aux: the auxiliary states after `forward`.
         """
-        ...
 
 
 Maker = Callable[[Mapping[str, str]], Bridge]
@@ -112,6 +104,8 @@ def _made(maker: Maker, params: tuple[tuple[str, str], ...]) -> Bridge:
 
 class CustomOperator(Op):
     """The operator ``Custom``, whose inputs, outputs and parameters its ``op_type`` decides."""
+
+    on_host = True
 
     def takes(self, name: str) -> bool:
         """Any name but those of the form ``__x__``."""
@@ -137,10 +131,6 @@ class CustomOperator(Op):
             )
         rest = tuple(sorted((n, v) for n, v in params.items() if n != "op_type"))
         return {**params, "bridge": _made(MAKERS[op_type], rest)}
-
-    @property
-    def on_host(self) -> bool:
-        return True
 
     def makes_x64(self, attrs: Attrs, count: int) -> bool:
         """See `Op.makes_x64`: from inputs of float32."""

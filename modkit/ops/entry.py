@@ -100,6 +100,9 @@ class Op(Schema):
     drawn_on_host: bool = False
     check_values: Callable[[Sequence[Any], Attrs], None] | None = None
 
+    on_host = False
+    """Whether the running program calls Python for this operator."""
+
     def parse(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """See `Schema.parse`; it raises the errors of ``fits``, too."""
         parsed = super().parse(given)
@@ -123,11 +126,6 @@ class Op(Schema):
 
     def check(self, attrs: Attrs, count: int) -> None:
         """Check that parsed parameters fit the graphs of a node with ``count`` inputs."""
-
-    @property
-    def on_host(self) -> bool:
-        """Whether the running program calls Python for this operator."""
-        return False
 
     def own(self, attrs: Attrs, name: str, stypes: Sequence[str]) -> Mapping[str, Any]:
         """The attributes for one node of one lowered graph, where running it keeps state.

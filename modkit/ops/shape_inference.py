@@ -166,7 +166,8 @@ def _refine_partly(
 ) -> tuple[tuple[Sizes, ...], tuple[Sizes, ...]]:
     """Outputs whose sizes do not depend on the unknown ones, and inputs that outputs decide."""
     shapes = [s for s in ins if s is not None]
-    tried = _tried(lambda size: _trial(op, params, shapes, size, {}))
+    trial = functools.partial(_trial, op, params, shapes)
+    tried = _tried(lambda size: trial(size, {}))
     if tried is None:
         return ins, outs
     stand_ins, low, high = tried
@@ -178,7 +179,7 @@ def _refine_partly(
     for i, shape in enumerate(shapes):
         for axis, size in enumerate(shape):
             if not size:
-                found[i][axis] = _solve(op, params, shapes, (i, axis), stand_ins, low, outs)
+                found[i][axis] = _solve(trial, (i, axis), stand_ins, low, outs)
     return tuple(tuple(s) for s in found), outs
 
 
@@ -213,9 +214,7 @@ def _decides(low: Sequence[Shape], high: Sequence[Shape], outs: Sequence[Sizes])
 
 
 def _solve(
-    op: Op,
-    params: Params,
-    shapes: Sequence[Shape],
+    trial: Callable[..., Any],
     unknown: tuple[int, int],
     stand_ins: tuple[int, int],
     low: Sequence[Shape],
@@ -223,7 +222,7 @@ def _solve(
 ) -> int:
     """One unknown size from a known output size that grows with it one for one; 0 if none does."""
     small, large = stand_ins
-    moved = _attempt(_trial, op, params, shapes, small, {unknown: large})
+    moved = _attempt(trial, small, {unknown: large})
     if moved is None:
         return 0
     for before, after, out in zip(low, moved, outs, strict=True):

@@ -2078,7 +2078,7 @@ def multi_mp_sgd_mom_update(
     attr: dict[str, str] | None = None,
     **kwargs: Any,
 ) -> Symbol:
-    """`mp_sgd_mom_update` of several weights; rates and decays are tuples."""
+    """`multi_sgd_mom_update` on float32 copies ``weight32`` of 16-bit weights."""
 
 def multi_mp_sgd_update(
     *args: Symbol | Sequence[Symbol],
@@ -2091,7 +2091,7 @@ def multi_mp_sgd_update(
     attr: dict[str, str] | None = None,
     **kwargs: Any,
 ) -> Symbol:
-    """`mp_sgd_update` of several weights; rates and decays are tuples."""
+    """`multi_sgd_update` on float32 copies ``weight32`` of 16-bit weights."""
 
 def multi_sgd_mom_update(
     *args: Symbol | Sequence[Symbol],
@@ -2260,8 +2260,8 @@ def preloaded_multi_mp_sgd_mom_update(
     attr: dict[str, str] | None = None,
     **kwargs: Any,
 ) -> Symbol:
-    """`mp_sgd_mom_update` of several weights; rates and decays are the last two
-    inputs.
+    """`preloaded_multi_sgd_mom_update` on float32 copies ``weight32`` of 16-bit
+    weights.
     """
 
 def preloaded_multi_mp_sgd_update(
@@ -2273,7 +2273,7 @@ def preloaded_multi_mp_sgd_update(
     attr: dict[str, str] | None = None,
     **kwargs: Any,
 ) -> Symbol:
-    """`mp_sgd_update` of several weights; rates and decays are the last two inputs."""
+    """`preloaded_multi_sgd_update` on float32 copies ``weight32`` of 16-bit weights."""
 
 def preloaded_multi_sgd_mom_update(
     *args: Symbol | Sequence[Symbol],

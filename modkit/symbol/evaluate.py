@@ -31,11 +31,9 @@ class Watcher(Protocol):
 
     def inputs(self, call: NodeCall, arrays: list[jax.Array]) -> list[jax.Array]:
         """Observe a node's inputs; the returned arrays take their place."""
-        ...
 
     def outputs(self, call: NodeCall, arrays: Sequence[jax.Array]) -> None:
         """Observe a node's outputs, hidden ones too."""
-        ...
 
 
 class Draws(NamedTuple):

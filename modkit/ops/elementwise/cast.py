@@ -45,12 +45,13 @@ def cast_through(data: Any, *, through: tuple[str, ...], dtype: str) -> Any:
     return with_gradient(lambda x: functools.reduce(convert, types, x), gradient, data)
 
 
-_NARROW = ("float16", "bfloat16", "float32")
+_WIDTHS = {"float16": 16, "bfloat16": 16, "float32": 32}
+"""Bits of the types that automatic mixed precision casts."""
 
 
 def _amp_cast_types(ins: Sequence[str | None], attrs: Attrs) -> Any:
     known = ins[0]
-    return [known], [attrs["dtype"] if known in _NARROW else known]
+    return [known], [attrs["dtype"] if known in _WIDTHS else known]
 
 
 @op("amp_cast", precision="float32", same_shape=True, elementwise=True, dtypes=_amp_cast_types)
@@ -60,10 +61,7 @@ def amp_cast(data: Any, *, dtype: DType) -> Any:
     Differs: with oneDNN, MXNet rounds float32 to whole numbers, half to even; fractions are cut off
     towards zero, as it does without oneDNN and from float16.
     """
-    return convert(data, dtype) if str(data.dtype) in _NARROW else data
-
-
-_WIDTHS = {"float16": 16, "bfloat16": 16, "float32": 32}
+    return convert(data, dtype) if str(data.dtype) in _WIDTHS else data
 
 
 def _multicast_type(types: Sequence[str], narrow: bool) -> str | None:

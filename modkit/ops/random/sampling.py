@@ -13,6 +13,7 @@ import numpy as np
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.array.creation import require_shape
 from modkit.ops.elementwise.arithmetic import convert
+from modkit.ops.entry import numbered
 from modkit.ops.floating import require_floating
 from modkit.ops.loops import while_loop
 from modkit.ops.parameters import Attrs, Device, Shape, Traced
@@ -135,7 +136,7 @@ def _random_randint(
     "_sample_multinomial",
     precision="float32",
     aliases=("sample_multinomial",),
-    outputs=lambda attrs: ("output0", "output1") if attrs["get_prob"] else ("output",),
+    outputs=lambda attrs: numbered(1 + attrs["get_prob"]),
     dtypes=lambda ins, attrs: (list(ins), [attrs["dtype"], ins[0]][: 1 + attrs["get_prob"]]),
 )
 def _sample_multinomial(

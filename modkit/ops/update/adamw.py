@@ -52,19 +52,15 @@ one_weight(
     shared=("rescale_grad",), mixed="_mp_adamw_update", partial=_partial, dtypes=_dtypes,
 )  # fmt: skip
 
-for _name, _states in (
-    ("_multi_adamw_update", ("mean", "var")),
-    ("_multi_mp_adamw_update", ("mean", "var", "weight32")),
-):
-    Several(
-        name=_name,
-        formula=_step,
-        states=_states,
-        each={"lrs": "lr", "wds": "wd", "etas": "eta"},
-        numbers={
-            "lrs": REQUIRED, **_NUMBERS, "wds": REQUIRED, "etas": REQUIRED, "clip_gradient": -1.0,
-        },
-        doc="AdamW over several weights; rates, decays and schedules are tuples, and "
-        "``rescale_grad`` is the last input.",
-        shared=("rescale_grad",),
-    ).register()  # fmt: skip
+Several(
+    name="_multi_adamw_update",
+    formula=_step,
+    states=("mean", "var"),
+    each={"lrs": "lr", "wds": "wd", "etas": "eta"},
+    numbers={
+        "lrs": REQUIRED, **_NUMBERS, "wds": REQUIRED, "etas": REQUIRED, "clip_gradient": -1.0,
+    },
+    doc="AdamW over several weights; rates, decays and schedules are tuples, and "
+    "``rescale_grad`` is the last input.",
+    shared=("rescale_grad",),
+).register(mixed="_multi_mp_adamw_update")  # fmt: skip

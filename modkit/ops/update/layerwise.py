@@ -15,24 +15,20 @@ from modkit.ops.stype import ROW_UPDATE
 from modkit.ops.update import formulas
 from modkit.ops.update.schema import LR, Several, one_weight
 
-for _name, _states in (
-    ("_multi_lamb_update", ("mean", "var")),
-    ("_multi_mp_lamb_update", ("mean", "var", "weight32")),
-):
-    Several(
-        name=_name,
-        formula=formulas.lamb,
-        states=_states,
-        each={"learning_rates": "lr", "wds": "wd", "step_count": "t"},
-        numbers={
-            "learning_rates": REQUIRED, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-6,
-            "wds": REQUIRED, "rescale_grad": 1.0, "lower_bound": -1.0, "upper_bound": -1.0,
-            "clip_gradient": -1.0, "bias_correction": True, "step_count": REQUIRED,
-        },
-        doc="LAMB over several weights; rates, decays and numbers of updates are tuples.",
-        count="num_tensors",
-        stored="stored",
-    ).register()  # fmt: skip
+Several(
+    name="_multi_lamb_update",
+    formula=formulas.lamb,
+    states=("mean", "var"),
+    each={"learning_rates": "lr", "wds": "wd", "step_count": "t"},
+    numbers={
+        "learning_rates": REQUIRED, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-6,
+        "wds": REQUIRED, "rescale_grad": 1.0, "lower_bound": -1.0, "upper_bound": -1.0,
+        "clip_gradient": -1.0, "bias_correction": True, "step_count": REQUIRED,
+    },
+    doc="LAMB over several weights; rates, decays and numbers of updates are tuples.",
+    count="num_tensors",
+    stored="stored",
+).register(mixed="_multi_mp_lamb_update")  # fmt: skip
 
 
 @op(

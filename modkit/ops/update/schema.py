@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax.numpy as jnp
@@ -183,8 +183,8 @@ class Several:
             mine[self.stored] = arrays[0].astype(dtype)
         return _stepped(self.formula, self.mixed, arrays, {**mine, **rest})
 
-    def register(self) -> None:
-        """Register it."""
+    def register(self, mixed: str = "") -> None:
+        """Register it, and under the name ``mixed`` its mixed-precision form."""
 
         def run(*data: Any, **given: Any) -> Any:
             return self.run(*data, **given)
@@ -202,6 +202,9 @@ class Several:
             partial=self._partial,
             dtypes=self._dtypes,
         )(with_schema(run, self.name, self.doc, None, attrs))
+        if mixed:
+            doc = f"`{self.name}` on float32 copies ``weight32`` of 16-bit weights."
+            replace(self, name=mixed, states=(*self.states, "weight32"), doc=doc).register()
 
     def _names(self, attrs: Attrs) -> list[str]:
         count = attrs[self.count]

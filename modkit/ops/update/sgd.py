@@ -52,22 +52,15 @@ one_weight(
     storage=ROW_UPDATE,
 )  # fmt: skip
 
-_SEVERAL = {
-    "sgd": (),
-    "sgd_mom": ("mom",),
-    "mp_sgd": ("weight32",),
-    "mp_sgd_mom": ("mom", "weight32"),
-}
-
 
 def _register(kind: str, *, preloaded: bool) -> None:
     """SGD over several weights; preloaded rates and decays are inputs of an element for each."""
-    mom = kind.endswith("mom")
+    mom, prefix = kind == "sgd_mom", "preloaded_multi" if preloaded else "multi"
     loaded = {} if preloaded else {"lrs": REQUIRED, "wds": REQUIRED}
     Several(
-        name=f"{'preloaded_' if preloaded else ''}multi_{kind}_update",
+        name=f"{prefix}_{kind}_update",
         formula=formulas.sgd_mom if mom else formulas.sgd,
-        states=_SEVERAL[kind],
+        states=("mom",) if mom else (),
         each={"lrs": "lr", "wds": "wd"},
         numbers={
             **loaded, **({"momentum": 0.0} if mom else {}), "rescale_grad": 1.0,
@@ -76,9 +69,9 @@ def _register(kind: str, *, preloaded: bool) -> None:
         doc=f"`{kind}_update` of several weights; rates and decays "
         + ("are the last two inputs." if preloaded else "are tuples."),
         shared=("lrs", "wds") if preloaded else (),
-    ).register()  # fmt: skip
+    ).register(mixed=f"{prefix}_mp_{kind}_update")  # fmt: skip
 
 
-for _kind in _SEVERAL:
+for _kind in ("sgd", "sgd_mom"):
     _register(_kind, preloaded=False)
     _register(_kind, preloaded=True)
