@@ -15,7 +15,7 @@ from modkit.interpreter.array_primitives import Array, Run
 from modkit.interpreter.elementwise import ELEMENTWISE
 
 MOST = 1 << 10
-"""Most elements of a value that is computed ahead: beyond it the work counts, not the calls."""
+"""Most elements of a value that is computed ahead: for more, NumPy's loops take the time."""
 FEWEST_KEYS = 8
 _MOST_KEYS = 64
 """Limits of the number of keys whose values are computed at once."""

@@ -321,7 +321,7 @@ class _Builder:
             self.drawn[out] = Drawn(read[0].key, shape, rows, draws)
 
     def with_ahead(self, needed: list[Step], outputs: Sequence[int], count: int) -> list[Step]:
-        """The steps, those that draw from one of the ``count`` inputs alone as one, `Ahead`."""
+        """The steps, with one `Ahead` for those that draw from one of ``count`` inputs alone."""
         drawn, none = self.drawn, Drawn(-1, (), None, False)
         for key in {drawn[at].key for step in needed for at in step.outs if at in drawn}:
             steps = [step for step in needed if drawn.get(step.outs[0], none).key == key]
@@ -390,7 +390,7 @@ _NATURAL = frozenset({"argmax", "argmin", "iota"})
 _KEEPING = frozenset({
     "broadcast_in_dim", "expand_dims", "min", "reshape", "rev", "slice", "squeeze", "transpose",
 })  # fmt: skip
-"""Primitives whose results are not negative: all, and those of operands that are not."""
+"""Primitives whose results are never negative, and those that keep this of their operands."""
 
 
 def _is_natural(value: Any) -> bool:

@@ -185,7 +185,7 @@ def _is_inexact(dtype: Any) -> bool:
 
 
 def _zeros(aval: Any) -> Any:
-    """The derivative 0 of a value."""
+    """Zeros as the tangent or cotangent of a value."""
     if _is_inexact(aval.dtype):
         return filled(aval.shape, 0, aval.dtype)
     return np.zeros(aval.shape, jax.dtypes.float0)

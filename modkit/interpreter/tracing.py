@@ -68,7 +68,7 @@ class Var:
 
 
 class Literal(Var):
-    """A value that is known: a listed, or an array."""
+    """A known value: a number or an array."""
 
     __slots__ = ("val",)
 
@@ -127,7 +127,7 @@ _CALL = _CallOfListing()
 
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _LARGEST = 1e38
-"""Python's numbers beyond it are `jax.numpy`'s to convert."""
+"""`jax.numpy` converts Python's numbers beyond it."""
 
 
 def _operator(name: str, function: Callable[..., Any], *, swapped: bool = False) -> Any:

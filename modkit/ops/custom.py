@@ -50,26 +50,33 @@ class Bridge(Protocol):
 
     def infer_shape(self, shapes: Sequence[Sequence[int]]) -> tuple[list[Shape], ...]:
         """Shapes of arguments, outputs and auxiliary states from those of the arguments."""
+        ...
 
     def infer_type(self, dtypes: Sequence[Any]) -> tuple[list[str | None], ...]:
         """Names of the element types of arguments, outputs and auxiliary states."""
+        ...
 
     def require_fit(self, shapes: Sequence[Shape]) -> None:
         """Check shapes of arguments and auxiliary states."""
+        ...
 
     def storage(self, stypes: Sequence[str]) -> Sequence[Sequence[str]]:
         """Storage types of arguments, outputs and auxiliary states; see `Op.output_stypes`."""
+        ...
 
     def own(self, node: str, stypes: Sequence[str]) -> Bridge:
         """A bridge for one node, which shares no instance of the user's operator; see `Op.own`."""
+        ...
 
     def renew(self) -> None:
         """Drop the instances of the user's operator; later calls make new ones."""
+        ...
 
     def forward(
         self, replica: int, train: bool, data: Arrays, aux: Arrays
     ) -> tuple[Arrays, Arrays]:
         """The outputs, and the new auxiliary states, as NDArrays."""
+        ...
 
     def backward(
         self,
@@ -89,6 +96,7 @@ class Bridge(Protocol):
             outputs: what `forward` gave.
             aux: the auxiliary states after `forward`.
         """
+        ...
 
 
 Maker = Callable[[Mapping[str, str]], Bridge]
@@ -326,7 +334,7 @@ def _shapes(ins: Sequence[Any], outs: Sequence[Any], attrs: Attrs) -> Any:
     empty = any(NONE_LEFT in s for s in given if s)
 
     def read(shape: Shape) -> Sizes:
-        """A shape of the rule: sizes of 0, and scalars, are known where inputs have them."""
+        """A shape that the rule returned; 0 and () are known ones only where inputs have such."""
         sizes = tuple(NONE_LEFT if n == 0 and empty else max(n, 0) for n in shape)
         return sizes if sizes or () in given else None
 

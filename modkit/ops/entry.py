@@ -21,9 +21,10 @@ from modkit.ops.stype import DENSE, PLAIN, UNDEFINED, Storage
 Precision = Literal["through", "alike", "float32"] | tuple[str, ...]
 """The element types that an operator reads under a 16-bit compute type.
 
-``"through"``: what comes, in 16 bits or in 32. ``"alike"``: 16 bits where all inputs have them,
-else float32. ``"float32"``: float32 always, for losses, powers, exponentials, sums and gathers (the
-gradient of a gather is a sum). A tuple: the inputs of these names in 16 bits, for products.
+``"through"``: inputs as they are, in 16 bits or in 32. ``"alike"``: 16 bits where all inputs have
+them, else float32. ``"float32"``: float32 always, for losses, powers, exponentials, sums and
+gathers (the gradient of a gather is a sum). A tuple: the inputs of these names in 16 bits, for
+products.
 """
 
 Gradient = Literal["derivative", "zero", "loss", "added", "refused"]
@@ -211,13 +212,13 @@ class Op(Schema):
 
     @property
     def is_shared(self) -> bool:
-        """Whether traces for NumPy share its own; see `as_function`."""
+        """Whether traces for NumPy share one trace of it; see `as_function`."""
         return not (self.takes_key or self.on_host or self.bodies)
 
     def as_function(
         self, attrs: Attrs, train: bool
     ) -> tuple[Callable[[Sequence[Any]], Any], Callable[[], Any]]:
-        """`call` of arrays alone, and what makes the key of its traces: zeros have signs there."""
+        """`call` of arrays alone, and a function that makes its key: 0.0 and -0.0 differ in it."""
 
         def key() -> Any:
             items = tuple(sorted(attrs.items()))

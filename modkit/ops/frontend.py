@@ -96,7 +96,7 @@ def sort_call(
 def named_after(
     op: Op, args: Sequence[Any], kwargs: dict[str, Any], names: Sequence[str]
 ) -> Sequence[Any]:
-    """The arguments of an operator; into ``kwargs`` go those by position after its parameters.
+    """The arguments of an operator by position; those after its parameters go into ``kwargs``.
 
     Args:
         kwargs: arguments by name, which the further ones join.
@@ -115,10 +115,10 @@ def named_after(
 def _places(
     op: Op, args: Sequence[Any], kwargs: Mapping[str, Any], is_tensor: Callable[[Any], bool]
 ) -> Sequence[str]:
-    """Inputs in the order of positional arguments: without those that the parameters leave out.
+    """Inputs in the order of positional arguments, without those that the parameters exclude.
 
-    That is MXNet's order where an input in the middle is optional (quantized products). ``None``
-    in its place holds it.
+    That is MXNet's order where an input in the middle is optional (quantized products). A ``None``
+    keeps the place of an input.
     """
     if not _shifts(op) or len(args) > len(op.inputs) or not all(map(is_tensor, args)):
         return _inputs_of(op, args)
@@ -173,7 +173,7 @@ def _sort_variadic(
 
 
 def _attributes(op: Op, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments but ``None`` for unknown names; nodes keep a parameter that is ``None``."""
+    """The arguments without a ``None`` of an unknown name; parameters may be ``None``."""
     return {n: v for n, v in given.items() if v is not None or n in op.types}
 
 
@@ -274,7 +274,7 @@ class UnknownFunctionError(NameNotFoundError, AttributeError):
 
 
 def _refuse(module: str, scope: Mapping[str, Any]) -> Callable[[str], Any]:
-    """A module's ``__getattr__``: the functions that are nearest to one that is not there."""
+    """A module's ``__getattr__``, whose error names the nearest functions."""
 
     def look_up(name: str) -> Any:
         if name.startswith("__"):

@@ -148,7 +148,7 @@ _valued.defjvp(lambda primals, tangents: (primals[1], tangents[0]))
 
 @functools.partial(CustomVjp, nondiff_argnums=(1,))
 def _cut(twin: Any, dtype: str) -> Any:
-    """``twin``; its cotangent is cut off to a type, itself with the derivative of the identity."""
+    """``twin``; its cotangent is cut off to a type. The cut has the derivative of the identity."""
     return twin
 
 

@@ -28,7 +28,7 @@ Params = tuple[tuple[str, Any], ...]
 
 @functools.lru_cache(maxsize=4096)
 def as_mapping(params: Params) -> Attrs:
-    """Parameters by name, for inference only: cached by equality, 0.0 is -0.0. Do not change it."""
+    """Parameters by name, for inference: the cache takes -0.0 for 0.0. Do not change the result."""
     return dict(params)
 
 
@@ -186,8 +186,8 @@ _T = TypeVar("_T")
 _INERT = "inert"
 
 Inert = Annotated[_T, _INERT]
-"""A parameter that the operator's function does not get: calls and nodes keep it, for storage types
-and inference or for nothing.
+"""A parameter that the operator's function does not get: inference or storage types read it, or
+nothing does.
 """
 
 Device = Inert[str]
@@ -195,7 +195,7 @@ Device = Inert[str]
 
 
 def without_inert(kind: Any) -> tuple[Any, bool]:
-    """The kind that an annotation says without its mark `Inert`, and whether it has that."""
+    """An annotation without the mark `Inert`, and whether it had that."""
     *rest, last = getattr(kind, "__metadata__", (None,))
     if last is not _INERT:
         return kind, False

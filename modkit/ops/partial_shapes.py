@@ -150,9 +150,9 @@ def like_first(*rest: Sizes) -> Callable[..., Rule]:
 def by_axes(
     name: str, *, rank: Callable[[Any], int] | None = None, more: int = 0
 ) -> Callable[[Callable[[list[int], list[int], Any], None]], Callable[..., Rule]]:
-    """The rule of shapes of one array, made of a function that fills in its and the result's sizes.
+    """The rule of shapes of an operator on one array, made of ``fill(xs, ys, attrs)``.
 
-    The function is ``fill(xs, ys, attrs)``, with lists of sizes.
+    That function fills in the sizes ``xs`` of the array and ``ys`` of the result, as by `link`.
 
     Args:
         name: the operator, for errors.
@@ -175,7 +175,7 @@ def by_axes(
 
 
 def rank_of(*shapes: tuple[Sizes, int]) -> int | None:
-    """The number of axes, from the first known shape; each comes with how many more axes it has."""
+    """The number of axes, by the first known shape; each comes with how many more it has."""
     return next((len(shape) - more for shape, more in shapes if shape is not None), None)
 
 

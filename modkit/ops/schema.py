@@ -1,4 +1,4 @@
-"""Inputs and parameters of an operator, as the signature of its function says them."""
+"""Inputs and parameters of an operator, read from the signature of its function."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Schema:
 
 
 def read_signature(fn: Callable[..., Any]) -> dict[str, Any]:
-    """The fields of a `Schema` that a function's signature says."""
+    """The fields of a `Schema` that follow from a function's signature."""
     kind = inspect.Parameter
     parameters = inspect.signature(fn).parameters.values()
     hints = {n: without_inert(hint) for n, hint in _hints(fn).items()}

@@ -87,7 +87,7 @@ def has_open_shape(op: Op, attrs: Attrs) -> bool:
 
 
 def with_open_shape(attrs: Attrs, shape: Sizes) -> Attrs:
-    """The parameters of an operator of an open shape, with that which the graph decides."""
+    """The parameters of an operator of an open shape, with the shape that the graph decides."""
     return {**attrs, "shape" if "shape" in attrs else "infer_range": shape}
 
 

@@ -201,7 +201,7 @@ def _compact_each(
 
 
 def is_sparse(value: Any) -> bool:
-    """Whether a value is one of those above."""
+    """Whether a value is a `Csr` or `Rows`."""
     return isinstance(value, Csr | Rows)
 
 

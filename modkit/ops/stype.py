@@ -28,7 +28,7 @@ def _of_all(stypes: Sequence[str], _attrs: Attrs) -> str:
 
 
 def if_csr(stypes: Sequence[str], _attrs: Attrs) -> str:
-    """Csr of a csr array."""
+    """Csr for a csr array, dense for others."""
     return CSR if stypes[0] == CSR else DENSE
 
 

@@ -151,7 +151,7 @@ class Predictor:
         shapes = ", ".join(f"{n}: {s}" for n, s in self.input_shapes.items())
         return f"<Predictor {shapes} -> {', '.join(self.output_names)} @{self.ctx!r}>"
 
-    # ── Asking ──────────────────────────────────────────────────────────────────────────────
+    # ── Prediction ──────────────────────────────────────────────────────────────────────────
 
     def predict(self, x: Inputs) -> Any:
         """The outputs for some samples.
@@ -245,7 +245,7 @@ class Predictor:
         host = self._plan.batches.real([np.asarray(y) for y in outputs], count)
         return [np.array(y) for y in host]
 
-    # ── Taking inputs ───────────────────────────────────────────────────────────────────────
+    # ── Inputs ──────────────────────────────────────────────────────────────────────────────
 
     def _accepted(self, x: Inputs, copied: bool) -> dict[str, Any]:
         """The inputs by name, in order and of their types."""

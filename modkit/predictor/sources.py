@@ -111,7 +111,7 @@ def sample_axes(inputs: Mapping[str, Input]) -> tuple[dict[str, int | None], int
     With a layout it is the axis of its ``N``. Without one it is the first axis, if it is as long
     as that of the first input.
     """
-    axes = {n: _said(i) for n, i in inputs.items()}
+    axes = {n: _batch_axis(i) for n, i in inputs.items()}
     sizes = (i.shape[a] for n, i in inputs.items() if (a := axes[n]) is not None)
     size = next(sizes, None)
     for name, each in inputs.items():
@@ -121,7 +121,7 @@ def sample_axes(inputs: Mapping[str, Input]) -> tuple[dict[str, int | None], int
     return axes, size
 
 
-def _said(each: Input) -> int | None:
+def _batch_axis(each: Input) -> int | None:
     if not each.shape:
         return None
     if each.layout is None:

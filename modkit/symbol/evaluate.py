@@ -31,9 +31,11 @@ class Watcher(Protocol):
 
     def inputs(self, call: NodeCall, arrays: list[jax.Array]) -> list[jax.Array]:
         """Observe a node's inputs; the returned arrays take their place."""
+        ...
 
     def outputs(self, call: NodeCall, arrays: Sequence[jax.Array]) -> None:
         """Observe a node's outputs, hidden ones too."""
+        ...
 
 
 class Draws(NamedTuple):
@@ -63,7 +65,7 @@ class Draws(NamedTuple):
 
 
 Postponed = tuple[Callable[[list[jax.Array]], Any], list[jax.Array]]
-"""A node's function and inputs, whose states are written after all nodes have run."""
+"""The function and inputs of a node whose states are written after all nodes have run."""
 
 
 class Evaluation(NamedTuple):

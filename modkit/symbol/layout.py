@@ -35,7 +35,7 @@ class Stack:
 
     @property
     def array(self) -> jax.Array:
-        """All of them."""
+        """The arrays as one."""
         if callable(self._made):
             self._made = self._made()
         return self._made
@@ -75,7 +75,7 @@ class Value:
 
     @property
     def plain(self) -> jax.Array:
-        """With the axes that MXNet shows."""
+        """The array in MXNet's order of axes."""
         if not self._forms and self.row:
             self._forms[False] = self.row.stack.array[self.row.at]
         if False not in self._forms:
@@ -84,7 +84,7 @@ class Value:
 
     @property
     def last(self) -> jax.Array:
-        """With axis 1 last where there are 4 axes."""
+        """The array with axis 1 last, if it has 4 axes."""
         if self.ndim != 4:
             return self.plain
         if True not in self._forms:

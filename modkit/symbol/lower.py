@@ -164,11 +164,11 @@ class Lowered:
 
     @property
     def is_free(self) -> bool:
-        """Whether nothing that it lent exists."""
+        """Whether no object that it lent is alive."""
         return self._holder() is None
 
     def lend(self) -> Lowered:
-        """An object like this one, with new state of its nodes; this is free again after it."""
+        """A copy with new state of its nodes; this one is free again once the copy is gone."""
         for node in filter(_keeps_state, self.graph.nodes):
             node.op.renew(node.params)
         lent = copy.copy(self)

@@ -53,5 +53,5 @@ def read_as(
 
 
 def widened(array: jax.Array, low: str | None) -> jax.Array:
-    """float32 instead of the compute type."""
+    """The array, in float32 if it has the compute type."""
     return array.astype("float32") if low is not None and array.dtype == low else array

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from modkit.symbol.graph import Graph, Node
 
 SWITCH = "MXNET_BACKWARD_DO_MIRROR"
-"""``1``: activations, normalisations and whatever else costs little are not kept."""
+"""The variable; with ``1`` activations, normalisations and other cheap results are not kept."""
 
 KEPT = "modkit kept"
 """The name under which a checkpoint finds the results that are kept."""

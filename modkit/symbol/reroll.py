@@ -122,7 +122,7 @@ def rerolled(nodes: Nodes, order: Sequence[int]) -> tuple[int | Loop, ...]:
 
 
 def _labels(nodes: Nodes, order: Sequence[int]) -> tuple[dict[int, Hashable], set[int]]:
-    """Kinds of nodes with the weights that they share; and these: variables with many readers."""
+    """Labels of nodes, by kind and shared weights, and these: variables with many readers."""
     readers = Counter(a for i in order for a, _ in {*nodes.reads[i]} if a in nodes.variables)
     shared = {a for a, count in readers.items() if count >= LEAST}
     labels: dict[int, Hashable] = {
@@ -394,7 +394,7 @@ def stacked(values: Sequence[Value]) -> jax.Array | None:
 
 
 def _rows(values: Sequence[Value]) -> jax.Array | None:
-    """Successive rows of one stack, in either direction; ``None`` if the values are no such."""
+    """Successive rows of one stack, in either direction; ``None`` for other values."""
     places = [value.row.at for value in values if value.row is not None]
     stacks = {value.row and value.row.stack for value in values}
     if len(places) < len(values) or len(stacks) != 1:

@@ -27,7 +27,7 @@ _INITIALIZERS_COMPLETE = 904
 """Since this version files list the initializers that operators give to their inputs."""
 
 _AXIS_OPTIONAL = 905
-"""Before this version, -1 was how arg-max said that it runs over all axes."""
+"""Before this version ``axis=-1`` of arg-max meant all axes."""
 
 
 class StoredNode(NamedTuple):
@@ -75,7 +75,7 @@ def _of_operator(node: Node) -> str:
 
 
 def _with_all_inputs(op: Op, node: Node, version: int) -> Node:
-    """A node of an older file: its inputs complete, and attributes of inputs given to these."""
+    """A node of an older file with all inputs, which get the attributes that are meant for them."""
     attrs, inputs = dict(node.attrs), node.inputs
     if version < _AXIS_OPTIONAL and op.name in ("argmax", "argmin") and attrs.get("axis") == "-1":
         del attrs["axis"]

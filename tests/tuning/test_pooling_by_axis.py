@@ -9,7 +9,7 @@ import pytest
 
 import modkit as mx
 from modkit.ops.nn.pooling import pooling
-from modkit.ops.nn.windows import Windows, floor, largest
+from modkit.ops.nn.windows import Windows, largest, lowest_finite
 from modkit.symbol.lower import lower
 from modkit.tuning.cpu.pooling import largest_by_cell, total_by_cell
 
@@ -29,7 +29,7 @@ CASES = {
 
 def by_xla(x, windows):
     """Windows of padding alone have the lowest finite number."""
-    return jnp.maximum(largest(x, windows), floor(x))
+    return jnp.maximum(largest(x, windows), lowest_finite(x))
 
 
 def drawn(name):

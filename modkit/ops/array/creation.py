@@ -16,7 +16,7 @@ from modkit.ops.stype import Storage, first
 
 
 def require_shape(name: str, shape: Shape | None) -> Shape:
-    """The shape; () has no axes, -1 is a size to be inferred; ShapeError for none and others."""
+    """The shape, with 0 for a -1, a size to be inferred; ShapeError for none and lower sizes."""
     if shape is None:
         raise ShapeError(f"{name}: got no shape, expected one such as shape=(2, 3)")
     if min(shape, default=0) < -1:
@@ -104,7 +104,7 @@ def _linspace(
     ctx: Device = "",
     dtype: DType = "float32",
 ) -> Any:
-    """``num`` evenly spaced numbers from ``start`` to ``stop``, that one left out at will.
+    """``num`` evenly spaced numbers from ``start`` to ``stop``, without it if not ``endpoint``.
 
     Raises:
         ParameterError: ``num`` is below 0.

@@ -14,7 +14,7 @@ from modkit.ops.registry import op
 
 
 def _scaled(name: str, factors: Callable[[Mapping[str, Any]], Sequence[tuple[int, int]]]) -> Any:
-    """The rule of an operator on four axes, each ``up`` times as long or ``down`` times shorter."""
+    """The rule of an operator that multiplies four axes by ``up`` and divides by ``down``."""
 
     @by_axes(name, rank=lambda _: 4)
     def rule(xs: list[int], ys: list[int], attrs: Attrs) -> None:

@@ -72,12 +72,12 @@ def _fits(name: str, attrs: Attrs) -> None:
 
 
 def _shape_decides(ins: Any, outs: Any, attrs: Attrs) -> tuple[Any, list[Any]]:
-    """The inputs' sizes as they are known, and those of the result, a parameter."""
+    """The rule of shapes where a parameter is that of the result."""
     return ins, [tuple(attrs["shape"])]
 
 
 def _both_decided(ins: Any, outs: Any, attrs: Attrs) -> tuple[Any, list[Any]]:
-    """`_shape_decides`, and the first input is as the result."""
+    """`_shape_decides`, where the first input has that shape, too."""
     shape = tuple(attrs["shape"])
     return [shape, *ins[1:]], [shape]
 

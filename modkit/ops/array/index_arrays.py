@@ -149,7 +149,7 @@ def arange_like(
 
 
 def _bin_of_equal(values: jax.Array, edges: jax.Array, whole: jax.Array) -> jax.Array:
-    """The bin of equal width, moved by one where the edges as whole numbers say so.
+    """The bin of equal width, moved by one where the value is outside its edges as whole numbers.
 
     Shapes:
         values: (N,).  edges: (K + 1,), and cut off to whole numbers.  returns: (N,).

@@ -26,7 +26,7 @@ def whole(indices: jax.Array) -> jax.Array:
 
 
 def within(indices: jax.Array, size: int, mode: str) -> jax.Array:
-    """Indices inside ``0 .. size - 1``; with ``raise``, strangers become ``size``."""
+    """Indices inside ``0 .. size - 1``; with ``raise``, those outside become ``size``."""
     at = whole(indices)
     if mode == "wrap":
         return at % size

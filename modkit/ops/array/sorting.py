@@ -17,7 +17,7 @@ from modkit.ops.parameters import Attrs, DType
 from modkit.ops.registry import op
 
 _FEW = 8
-"""Among this many times as many elements, top_k is faster than a sort of all."""
+"""Among this many times the wanted elements or more, top_k is faster than a sort."""
 
 
 def _keys(data: jax.Array) -> jax.Array:

@@ -39,9 +39,10 @@ def convert(x: jax.Array, dtype: Any) -> jax.Array:
 
 
 def in_float(fn: Callable[..., jax.Array], rounds: bool = False) -> Callable[..., jax.Array]:
-    """``fn`` for whole numbers too: computed in float64, as in float32 the root of 27 is below 3,
-    and cut off towards zero. Of float16 it is computed in float32: squares in derivatives are often
-    beyond 65,504.
+    """``fn`` for whole numbers too: computed in float64, and cut off towards zero.
+
+    In float32 the cube root of 27 is below 3. Of float16 it is computed in float32: squares in
+    derivatives are often beyond 65,504.
 
     Args:
         rounds: a result that is whole but for rounding is that whole number, as XLA's ``log2(8)``,
@@ -163,7 +164,7 @@ def minimum(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
 
 
 def truth(fn: Callable[[jax.Array, jax.Array], jax.Array]) -> Callable[..., jax.Array]:
-    """A comparison that answers with ones and zeros of its inputs' type."""
+    """A comparison that returns ones and zeros of its inputs' type."""
 
     def run(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
         return fn(lhs, rhs).astype(lhs.dtype)

@@ -169,11 +169,11 @@ _PIECEWISE_CONSTANT: list[_Row] = [
 """Computed in the type of ``data``; their derivative is 0, so they need no cotangent."""
 
 _DENSE_ONLY = ("rcbrt", "erf", "erfinv", "softsign", "reciprocal", "logical_not")
-"""Those that MXNet does not name again under ``sparse``."""
+"""Functions without an alias under ``sparse``, as in MXNet."""
 
 
 _ROUNDED = ("cbrt", "log10", "log2")
-"""Whole for many whole numbers, where XLA's results are not."""
+"""Functions that are whole for many whole numbers, where XLA's results are not quite."""
 
 for _rows in (_MATH, _EXACT, _PIECEWISE_CONSTANT):
     for _name, _fn, _doc, _precision, _storage in _rows:

@@ -17,7 +17,7 @@ from modkit.ops.registry import op
 from modkit.ops.stype import CSR, DENSE, ROWS, Storage
 
 _Wish = Literal["csr", "default", "row_sparse"] | None
-"""A wish for the storage of the result, which concerns eager calls."""
+"""The storage type that the caller wants for the result, for eager calls only."""
 
 
 def _dot_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Attrs) -> Rule:

@@ -53,9 +53,9 @@ def check_matrices(name: str, *arrays: jax.Array, square: bool = False) -> None:
             raise ShapeError(f"{name}: got shape {a.shape}, expected {wanted}")
 
 
-def transposed(a: jax.Array, yes: bool = True) -> jax.Array:
-    """The last two axes exchanged, if so."""
-    return jnp.swapaxes(a, -1, -2) if yes else a
+def transposed(a: jax.Array, transpose: bool = True) -> jax.Array:
+    """The array with its last two axes exchanged; as it is without ``transpose``."""
+    return jnp.swapaxes(a, -1, -2) if transpose else a
 
 
 def scaled(factor: float, a: jax.Array) -> jax.Array:

@@ -140,7 +140,7 @@ class PoolingSettings:
 
 
 def _channels_last(attrs: Attrs) -> Callable[..., Any] | None:
-    """Pooling of all of space."""
+    """Global pooling with channels last; ``None`` for other pooling."""
     if not attrs["global_pool"] or attrs["layout"] not in (None, "NCHW"):
         return None
     return lambda data, **attrs: pool(data, **{**attrs, "layout": "NHWC"})

@@ -59,7 +59,7 @@ def _normalized(
     return function(logits, axis).reshape(data.shape).astype(dtype or data.dtype)
 
 
-def _whole(
+def _without_length(
     name: str, data: jax.Array, function: Any, *, use_length: bool = False, **given: Any
 ) -> jax.Array:
     """`_normalized` without lengths."""
@@ -139,7 +139,9 @@ def softmin(data: jax.Array, **given: Any) -> jax.Array:
         data: any.
         returns: as ``data``.
     """
-    return _whole("softmin", data, lambda logits, axis: softmax_along(-logits, axis), **given)
+    return _without_length(
+        "softmin", data, lambda logits, axis: softmax_along(-logits, axis), **given
+    )
 
 
 @op("log_softmax", precision="float32", like=softmax, same_shape=True, dtypes=_dtypes)
@@ -150,7 +152,7 @@ def log_softmax(data: jax.Array, **given: Any) -> jax.Array:
         data: any.
         returns: as ``data``.
     """
-    return _whole("log_softmax", data, _log_softmax_along, **given)
+    return _without_length("log_softmax", data, _log_softmax_along, **given)
 
 
 @op("SoftmaxActivation", precision="float32", same_shape=True)

@@ -92,8 +92,8 @@ class Windows(NamedTuple):
         return taps
 
 
-def floor(data: jax.Array) -> Any:
-    """The maximum of a window without numbers: the lowest finite one."""
+def lowest_finite(data: jax.Array) -> Any:
+    """The maximum of a window without numbers: the lowest finite number."""
     return jnp.finfo(data.dtype).min
 
 
@@ -104,17 +104,17 @@ def largest(data: jax.Array, windows: Windows) -> jax.Array:
 
 
 def largest_number(data: jax.Array, windows: Windows) -> jax.Array:
-    """`largest`, passing over NaN; at least `floor`."""
+    """`largest`, passing over NaN; at least `lowest_finite`."""
     if axes := windows.only_whole(data.shape):
         return largest_of_axes(data, axes)
-    found = largest(jnp.where(data > floor(data), data, floor(data)), windows)
-    return jnp.maximum(found, floor(data)) if windows.some_empty(data.shape) else found
+    found = largest(jnp.where(data > lowest_finite(data), data, lowest_finite(data)), windows)
+    return jnp.maximum(found, lowest_finite(data)) if windows.some_empty(data.shape) else found
 
 
 @functools.partial(CustomVjp, nondiff_argnums=(1,))
 def largest_of_axes(data: jax.Array, axes: tuple[int, ...]) -> jax.Array:
     """The maximum over axes, which stay with size 1; the first of equal ones has the gradient."""
-    return jnp.where(data > floor(data), data, floor(data)).max(axes, keepdims=True)
+    return jnp.where(data > lowest_finite(data), data, lowest_finite(data)).max(axes, keepdims=True)
 
 
 @gradient_of(largest_of_axes, 0, and_result=True)

@@ -150,7 +150,7 @@ class Several:
         return ("weight", "grad", *self.states)
 
     def run(self, *data: Any, **given: Any) -> Any:
-        """The new weights, and new states by input name; ParameterError for other numbers."""
+        """The new weights, and new states by input name; ParameterError for a wrong count."""
         count: int = given.pop(self.count)
         own = len(data) - len(self.shared)
         arrays, given = data[:own], {**given, **dict(zip(self.shared, data[own:], strict=False))}

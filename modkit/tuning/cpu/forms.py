@@ -118,7 +118,7 @@ FORMS["UpSampling"] = CpuForm(_upsampling)
 
 
 def _pooling_last(attrs: Mapping[str, Any]) -> Callable[..., Any] | None:
-    """Not of all of space, which is as fast in any order."""
+    """Pooling with channels last; ``None`` for global pooling, which is as fast in any order."""
     if attrs["global_pool"] or attrs["layout"] not in (None, "NCHW"):
         return None
     return lambda data, **attrs: pool(data, BY_CELL, **{**attrs, "layout": "NHWC"})

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from modkit.interpreter.reverse import CustomVjp, vjp
-from modkit.ops.nn.windows import WindowForm, Windows, floor, largest_number, total
+from modkit.ops.nn.windows import WindowForm, Windows, largest_number, lowest_finite, total
 from modkit.ops.own_gradient import gradient_of
 
 Reduce = Callable[..., Any]
@@ -62,8 +62,8 @@ def _one_pass(data: jax.Array, windows: Windows, by_cell: Reduce, plain: Reduce)
 
 @functools.partial(CustomVjp, nondiff_argnums=(1,))
 def _largest(data: jax.Array, windows: Windows) -> jax.Array:
-    taps = windows.taps(data, floor(data))
-    return functools.reduce(_larger, taps, jnp.full_like(taps[0], floor(data)))
+    taps = windows.taps(data, lowest_finite(data))
+    return functools.reduce(_larger, taps, jnp.full_like(taps[0], lowest_finite(data)))
 
 
 def _larger(best: jax.Array, tap: jax.Array) -> jax.Array:
@@ -81,8 +81,8 @@ def _largest_backward(windows: Windows, data: jax.Array, ct: jax.Array) -> tuple
 
 def _argmax(data: jax.Array, windows: Windows) -> jax.Array:
     """The index, within its window, of the first maximum."""
-    taps = windows.taps(data, floor(data))
-    best, index = jnp.full_like(taps[0], floor(data)), jnp.zeros(taps[0].shape, jnp.int8)
+    taps = windows.taps(data, lowest_finite(data))
+    best, index = jnp.full_like(taps[0], lowest_finite(data)), jnp.zeros(taps[0].shape, jnp.int8)
     for at, tap in enumerate(taps):
         index = jnp.where(tap > best, jnp.int8(at), index)
         best = _larger(best, tap)
