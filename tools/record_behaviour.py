@@ -1793,6 +1793,31 @@ def refused_arrays(mx):
 
 
 @question
+def numbers_that_make_arrays(mx):
+    """Functions that create arrays read their numbers as operators do: texts, too."""
+    calls = {
+        "linspace": [
+            (0, 10, 5, end) for end in (20, 0, "x", None, 2.5, "False", "true", "0", True, [1])
+        ] + [("0", "1", "5"), (0, 1, 5.0), (0, None, 5)],
+        "arange": [
+            ("0", "5"), (0, 5, "2"), (0, 5, None), (0, 5, 1, "2"), (0, 5, 1, 2.0), (True,),
+            (0, 5, 1, True), (5.5,), (3, None), (7, 0, -2.5),
+        ],
+        "eye": [("2",), (2, "3", "1"), (2, -1), (2, None), (2, 3, -1), (2.5,), (True,)],
+        "zeros": [("(1, 2)",), ("2",), ("x",), (("2",),), ("(0,)",)],
+        "ones": [("(1, 2)",)],
+        "full": [("2", 1), ((True,), 1)],
+    }  # fmt: skip
+    found = {}
+    for name, rows in calls.items():
+        make = getattr(mx.nd, name)
+        for row in rows:
+            error = refusal(lambda make=make, row=row: make(*row))
+            found[name + repr(row)] = "refused" if error else make(*row)
+    return found
+
+
+@question
 def nothing_written(mx):
     """A value without elements is written into no elements, also where the other axes differ."""
     found = {}

@@ -19,6 +19,7 @@ from modkit.ndarray.ndarray import array as dense_array
 from modkit.ndarray.storage import new_cell, placed_on, under_way, x64_for
 from modkit.ndarray.tape import tracked
 from modkit.ops.dtypes import dtype_name
+from modkit.ops.parameters import parse_value
 from modkit.ops.registry import get_op
 from modkit.util import is_np_shape
 
@@ -38,6 +39,21 @@ def _values(what: str, make: Callable[..., np.ndarray], *args: Any) -> np.ndarra
         raise ParameterError(f"{what}: got {', '.join(map(repr, args))}: {error}") from error
 
 
+def _numbers(op_name: str, **given: Any) -> list[Any]:
+    """Parameters of an operator, read from their text as MXNet does: no 5.0 for an integer.
+
+    Raises:
+        ParameterError: one cannot be read.
+    """
+    kinds, name = get_op(op_name).types, op_name.removeprefix("_")
+    return [
+        value
+        if type(value) is kinds[n]
+        else parse_value(str(value), kinds[n], where=f"{name}: {n}")
+        for n, value in given.items()
+    ]
+
+
 def _as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
     sizes: list[Any] = [shape]
     if isinstance(shape, Iterable) and not isinstance(shape, str):
@@ -47,9 +63,9 @@ def _as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
     return tuple(int(s) for s in sizes)
 
 
-def _as_full_shape(name: str, shape: int | Sequence[int]) -> tuple[int, ...]:
+def _as_full_shape(name: str, shape: Any) -> tuple[int, ...]:
     """A shape; without NumPy's shapes ShapeError for no axis, or a size of 0, unknown there."""
-    sizes = _as_shape(shape)
+    sizes = _as_shape(_numbers("_zeros", shape=shape)[0] if isinstance(shape, str) else shape)
     if not is_np_shape() and (not sizes or 0 in sizes):
         raise ShapeError(
             f"{name}: got the shape {shape!r}, expected sizes of 1 or more; `with "
@@ -169,6 +185,9 @@ def arange(
     Raises:
         ParameterError: there is no such number, as no array is empty without NumPy's shapes.
     """
+    start, stop, step, repeat = _numbers(
+        "_arange", start=start, stop=stop, step=step, repeat=repeat
+    )
     if stop is None:
         start, stop = 0, start
     kind = jnp.dtype(dtype_name(dtype or "float32"))
@@ -193,6 +212,9 @@ def linspace(
     dtype: Any = "float32",
 ) -> NDArray:
     """``num`` evenly spaced numbers between ``start`` and ``stop``."""
+    start, stop, num, endpoint = _numbers(
+        "_linspace", start=start, stop=stop, num=num, endpoint=endpoint
+    )
     values = _values("linspace", np.linspace, start, stop, num, endpoint)
     return _made(values.astype(jnp.dtype(dtype_name(dtype or "float32"))), ctx)
 
@@ -215,7 +237,8 @@ def eye(
         ShapeError: ``out`` has another shape.
     """
     kind = jnp.dtype(dtype_name(dtype or "float32"))
-    value = _values("eye", np.eye, N, M or N, k, kind)
+    N, M, k = _numbers("_eye", N=N, M=M, k=k)
+    value = _values("eye", np.eye, N, M if M > 0 else N, k, kind)
     return _made(value, ctx, _target("eye", value.shape, kind, kwargs))
 
 
