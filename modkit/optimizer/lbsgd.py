@@ -100,8 +100,23 @@ class LBSGD(RuleOptimizer):
         """The update of all parameters; ``None`` if gradients are accumulated over calls."""
         return None if self.batch_scale > 1 else super().tree_rule(names)
 
+    def create_state(self, index: Any, weight: NDArray) -> Any:
+        """The velocity; for a 16-bit weight under ``multi_precision`` ``(velocity, float32 copy)``.
+
+        `create_state_multi_precision` returns the copy first.
+        """
+        if not self.is_low(weight):
+            return super().create_state(index, weight)
+        master = weight.astype("float32")
+        return super().create_state(index, master), master
+
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Accumulate the gradient; update if it completes the large batch."""
+        if isinstance(weight, NDArray) and self.is_low(weight):
+            velocity, master = state
+            self.update(index, master, grad.astype("float32"), velocity)
+            weight._set(master.astype(weight.dtype))
+            return
         if self.batch_scale <= 1:
             super().update(index, weight, grad, state)
             return

@@ -445,6 +445,21 @@ def test_lbsgd_knows_its_strategies():
         opt.create("lbsgd", warmup_strategy="x")
 
 
+def test_lbsgd_copies_16_bit_weights_in_create_state_too():
+    """The state is MXNet 1.9.1's, the copy last, and `update` takes it; its figures."""
+    made = opt.create("lbsgd", learning_rate=0.1, momentum=0.9, multi_precision=True)
+    weight = nd.array([1, 2, 3], dtype="float16")
+    velocity, master = state = made.create_state(0, weight)
+    assert (velocity.dtype, master.dtype) == (np.float32, np.float32)
+    for _ in range(3):
+        made.update(0, weight, nd.array([0.5, -1, 0.25], dtype="float16"), state)
+    np.testing.assert_allclose(velocity.asnumpy(), [-0.1355, 0.271, -0.06775], 1e-6)
+    np.testing.assert_allclose(master.asnumpy(), [0.7195, 2.561, 2.85975], 1e-6)
+    assert weight.asnumpy().tolist() == [0.7197265625, 2.560546875, 2.859375]
+    first, _ = made.create_state_multi_precision(0, weight)
+    assert first.asnumpy().tolist() == weight.asnumpy().tolist()
+
+
 CALLED = {
     # optimizer: the methods that MXNet 1.9.1 calls in an update of two parameters
     "SGD": [
