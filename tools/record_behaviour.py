@@ -2725,6 +2725,56 @@ def momentum_that_changes(mx):
     return found
 
 
+UNUSUAL_SETTINGS = (
+    ("adagrad", {"clip_gradient": 0}, {}),
+    ("adagrad", {"clip_gradient": 1.5}, {}),
+    ("groupadagrad", {"clip_gradient": 0}, {}),
+    ("sgd", {"momentum": 0.5, "wd": 0.1}, {"momentum": 0.0}),
+    ("nag", {"momentum": 0.0, "wd": 0.1}, {}),
+    ("signum", {"momentum": 0.5, "wd": 0.1}, {"momentum": 0.0}),
+    ("nag", {"momentum": 0.5, "wd": 0.1}, {"momentum": 0.0}),
+)
+
+
+@question
+def rows_in_unusual_settings(mx):
+    """Row-sparse gradients with a clip of 0, and after the momentum was set to 0."""
+    found = []
+    for name, options, changes in UNUSUAL_SETTINGS:
+        optimizer = mx.optimizer.create(name, learning_rate=0.1, **options)
+        updater, weight = mx.optimizer.get_updater(optimizer), mx.nd.array([[1, 2], [3, 4], [5, 6]])
+        for step in (1, 2, 3):
+            grad = mx.nd.sparse.row_sparse_array(([[step, 2 * step]], [1]), shape=(3, 2))
+            updater(0, grad, weight)
+            for key, value in changes.items():
+                setattr(optimizer, key, value)
+        found.append([weight.copy(), updater.states[0]])
+    return found
+
+
+@question
+def modules_in_unusual_settings(mx):
+    """The same for a table of a network, whose rows 0 and 2 are not read."""
+    x = mx.sym.Variable("x")
+    net = mx.sym.Embedding(x, input_dim=3, output_dim=2, sparse_grad=True, name="table")
+    net = mx.sym.MakeLoss(mx.sym.sum(mx.sym.square(net), axis=(1, 2)))
+    found, batch = [], mx.io.DataBatch([mx.nd.array([[1, 1]])], None)
+    for name, options, changes in (UNUSUAL_SETTINGS[0], UNUSUAL_SETTINGS[-1]):
+        module = mx.mod.Module(net, ["x"], None)
+        module.bind([("x", (1, 2))], None)
+        table = mx.nd.array([[1, 2], [3, 4], [5, 6]])
+        module.init_params(arg_params={"table_weight": table})
+        optimizer = mx.optimizer.create(name, learning_rate=0.1, rescale_grad=1, **options)
+        module.init_optimizer(None, optimizer)
+        for _ in range(2):
+            module.forward_backward(batch)
+            module.update()
+            for key, value in changes.items():
+                setattr(optimizer, key, value)
+        found.append(module.get_params()[0]["table_weight"])
+    return found
+
+
 @question
 def rates_within_lists(mx):
     """In a list each parameter has the rate of its own call, where the counts differ."""

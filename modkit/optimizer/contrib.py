@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,10 @@ class GroupAdaGradRule(UpdateRule):
                 "use AdaGrad for it"
             )
         return np.zeros((weight.shape[0], 1), weight.dtype)
+
+    def by_rows(self) -> UpdateRule:
+        """See `FormulaRule.by_rows`."""
+        return self if self.clip_gradient != 0 else dataclasses.replace(self, clip_gradient=None)
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any) -> Any:
         return formulas.group_adagrad(

@@ -73,7 +73,7 @@ def _unmoved(grad: NDArray, device: Any) -> Any:
 
 def update_rows(tree: Any, weight: np.ndarray, grad: np.ndarray, state: Any, hyper: Any) -> Any:
     """The new rows of a parameter, and those of its state, as `update_arrays` computes them."""
-    call, arrays = _Call(tree, types_of([weight]), hyper), ([weight], [grad], [state])
+    call, arrays = _Call(tree.by_rows(), types_of([weight]), hyper), ([weight], [grad], [state])
     (weight,), (state,) = call.on_host(*arrays) or call.compiled(*arrays)
     return weight, state
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,12 +16,16 @@ from modkit.errors import ParameterError
 from modkit.ops.update import formulas
 from modkit.optimizer.base import register
 from modkit.optimizer.rule_optimizer import RuleOptimizer
-from modkit.optimizer.update_rules import UpdateRule, zeros
+from modkit.optimizer.update_rules import FormulaRule, UpdateRule, zeros
 
 
 def _beside(w: Any, g: Any, mom: Any, **numbers: Any) -> Any:
     """SGD after the momentum was set to 0: the velocity stays as it is, as in MXNet."""
     return formulas.sgd(w, g, **numbers), mom
+
+
+_ending_by_rows = functools.partial(formulas.sgd_mom, momentum=0.0)
+"""The same for rows, whose velocities are those of their last step."""
 
 
 @register
@@ -45,7 +50,9 @@ class SGD(RuleOptimizer):
     lists_rates = True
     _shared: ClassVar[Any] = {"lazy": "lazy_update", "master_first": False}
     _formula, _fields = staticmethod(formulas.sgd_mom), {**_shared, "start": zeros}
-    _unless = "momentum", formulas.sgd, {**_shared, "of_state": _beside}
+    _unless = "momentum", formulas.sgd, {
+        **_shared, "of_state": _beside, "of_state_by_rows": _ending_by_rows,
+    }  # fmt: skip
     _numbers = ("momentum",)
 
     def __init__(self, momentum: float = 0.0, lazy_update: bool = True, **kwargs: Any):
@@ -102,6 +109,15 @@ class NAG(RuleOptimizer):
     def __init__(self, momentum: float = 0.0, **kwargs: Any):
         super().__init__(**kwargs)
         self.momentum = momentum
+
+    def rule(self) -> UpdateRule | None:
+        """See `RuleOptimizer.rule`; it is lazy without momentum, but not with velocities."""
+        found = super().rule()
+        if self.momentum:
+            self._derived["velocities"] = True
+        elif "velocities" in self._derived and isinstance(found, FormulaRule):
+            found = dataclasses.replace(found, lazy=False)
+        return found
 
 
 _signum_ending = functools.partial(formulas.signum, momentum=0.0)

@@ -66,6 +66,10 @@ class UpdateRule:
         """The rule for a weight declared row-sparse, with ``master`` by way of a float32 copy."""
         return self
 
+    def by_rows(self) -> UpdateRule:
+        """The rule for the rows of a row-sparse gradient, where it is ``lazy``."""
+        return self
+
     def of_whole(self, weight: Any) -> Sequence[Any]:
         """The numbers of ``row_columns``, of the whole weight."""
         return ()
@@ -86,6 +90,7 @@ class FormulaRule(UpdateRule):
     Args:
         formula: ``formula(weight, grad, *states, **numbers)``: the new weight, and new states.
         of_state: the formula for a state that an earlier rule made, where this one has none.
+        of_state_by_rows: the same for the rows of a row-sparse gradient, where it differs.
         numbers: names and values of the numbers that are constants of the program.
         arrays: see `UpdateRule`.
         start: makes the initial state, which the formula takes and returns as one; ``None`` for
@@ -110,11 +115,22 @@ class FormulaRule(UpdateRule):
     formula_of_rows: Callable[..., Any] | None = None
     master_first: bool = True
     of_state: Callable[..., Any] | None = None
+    of_state_by_rows: Callable[..., Any] | None = None
 
     def of_rows(self, master: bool) -> UpdateRule:
         if self.formula_of_rows is not None and not master:
             return dataclasses.replace(self, formula=self.formula_of_rows)
         return dataclasses.replace(self, lazy=True) if self.lazy_rows else self
+
+    def by_rows(self) -> UpdateRule:
+        """As in MXNet, a clip of 0, which makes dense gradients 0, clips no rows."""
+        if self.of_state_by_rows is None and ("clip_gradient", 0) not in self.numbers:
+            return self
+        numbers = tuple(
+            (n, None if n == "clip_gradient" and v == 0 else v) for n, v in self.numbers
+        )
+        of_state = self.of_state_by_rows or self.of_state
+        return dataclasses.replace(self, numbers=numbers, of_state=of_state)
 
     def init(self, weight: Any) -> State:
         return super().init(weight) if self.start is None else self.start(weight)
@@ -209,6 +225,11 @@ class TreeRule:
         rule = self.rule.of_rows(self._low(weight))
         return self if rule is self.rule else dataclasses.replace(self, rule=rule)
 
+    def by_rows(self) -> TreeRule:
+        """See `UpdateRule.by_rows`."""
+        rule = self.rule.by_rows()
+        return self if rule is self.rule else dataclasses.replace(self, rule=rule)
+
     def over(self, axes: tuple[str, ...]) -> TreeRule | None:
         """See `UpdateRule.over`."""
         rule = self.rule.over(axes)
@@ -298,7 +319,7 @@ class TreeRule:
         whole = self.rule.of_whole(self.master(weight, state))
         row = jnp.concatenate([row, *(x.astype(row.dtype)[None] for x in whole)])
         few = grad.of(weight), grad.rows, jax.tree.map(grad.of, state)
-        new, new_state = self.update_one(*few, row, key)
+        new, new_state = self.by_rows().update_one(*few, row, key)
         return grad.into(weight, new), jax.tree.map(grad.into, state, new_state)
 
     def _run(self, weight: Any, grad: Any, state: State, row: Any, key: Any) -> Any:
