@@ -45,6 +45,7 @@ PLACES = (
     "", "mod", "io", "nd", "nd.sparse", "nd.contrib", "sym", "sym.contrib", "metric", "optimizer",
     "initializer", "lr_scheduler", "kvstore", "rnn", "image", "callback", "operator", "autograd",
     "profiler", "model", "mon", "registry", "contrib.amp", "contrib.svrg_optimization",
+    "contrib.text.embedding",
 )  # fmt: skip
 FAMILY = re.compile(r"^_(contrib|image|linalg|sparse|random)_")
 

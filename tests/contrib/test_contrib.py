@@ -88,14 +88,28 @@ def test_files_of_vectors_are_checked(tmp_path):
     with pytest.warns(UserWarning, match="skipped"):
         made = embedding.CustomEmbedding(str(path), init_unknown_vec=mx.nd.ones)
     assert made.idx_to_vec.asnumpy().tolist() == [[1, 1], [1, 2]]
+    path.write_text("2 2\na 1 2\nb 1 2 3\nc\nd x\n")
+    with (
+        pytest.warns(UserWarning, match="line 1") as noted,  # and no other, as in MXNet 1.9.1
+        pytest.raises(AssertionError, match="line 3: got 3 numbers for 'b', expected 2"),
+    ):
+        embedding.CustomEmbedding(str(path))
+    assert len(noted) == 1
     with pytest.raises(FileNotFoundError, match="download it"):
         embedding.GloVe("glove.6B.50d.txt", embedding_root=str(tmp_path))
+    for made, name in ((embedding.GloVe, "glove.840B.300d"), (embedding.FastText, "wiki.simple")):
+        with pytest.raises(FileNotFoundError, match=name):  # MXNet 1.9.1's defaults
+            made(embedding_root=str(tmp_path))
     with pytest.raises(mx.MXNetError, match="no file"):
         embedding.FastText("none", embedding_root=str(tmp_path))
     sizes = [name.split(".")[1] for name in embedding.get_pretrained_file_names("glove")]
     assert sizes == ["42B", *["6B"] * 4, "840B", *["twitter"] * 4]
     names = embedding.get_pretrained_file_names("fasttext")
     assert len(set(names)) == len(names) == 327  # MXNet 1.9.1
+    assert [names[at] for at in (0, 8, 10, 172, 213, 326)] == [
+        "crawl-300d-2M.vec", "wiki.am.vec", "wiki.an.vec", "wiki.multi.ar.vec",
+        "wiki-news-300d-1M-subword.vec", "wiki.zu.vec",
+    ]  # fmt: skip
     assert {"wiki.zh_yue.vec", "wiki.multi.vi.vec", "wiki-news-300d-1M-subword.vec"} < set(names)
     assert set(embedding.get_pretrained_file_names()) == {"glove", "fasttext"}
     with pytest.raises(mx.MXNetError, match="no embedding"):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -74,16 +75,29 @@ class _TokenEmbedding(Vocabulary):
         path = Path(pretrained_file_path).expanduser()
         logging.info("Loading pre-trained token embedding vectors from %s", path)
         try:
-            lines = list(_lines(path, elem_delim, encoding))
+            vectors, unknown = self._read(path, _lines(path, elem_delim, encoding))
         except MissingFileError as error:
             name = type(self).__name__
             raise ParameterError(f"{name}: pretrained_file_path: {error}") from error
-        if not lines:
+        found = unknown or next(iter(vectors.values()), None)
+        if found is None:
             raise VectorFileError(f"{path}: there is no vector of two or more numbers")
-        length = self.vec_len or len(lines[0][2])
+        row = unknown or init_unknown_vec(shape=len(found)).asnumpy()
+        self._idx_to_token += [t for t in vectors if t not in self._token_to_idx]
+        self._token_to_idx = {t: i for i, t in enumerate(self._idx_to_token)}
+        rows = [vectors.get(token, row) for token in self._idx_to_token]
+        rows[0] = row
+        self._idx_to_vec = array(np.asarray(rows, np.float32))
+
+    def _read(
+        self, path: Path, lines: Iterable[tuple[int, str, list[float]]]
+    ) -> tuple[dict[str, list[float]], list[float] | None]:
+        """The vectors of a file by token, and that of unknown tokens; its first error is raised."""
         vectors: dict[str, list[float]] = {}
         unknown: list[float] | None = None
+        length = self.vec_len
         for number, token, values in lines:
+            length = length or len(values)
             if len(values) != length:
                 raise VectorFileError(
                     f"{path}: line {number}: got {len(values)} numbers for {token!r}, expected "
@@ -95,12 +109,7 @@ class _TokenEmbedding(Vocabulary):
                 warn_caller(f"{path}: line {number}: {token!r} again: skipped")
             else:
                 vectors[token] = values
-        row = unknown or init_unknown_vec(shape=length).asnumpy()
-        self._idx_to_token += [t for t in vectors if t not in self._token_to_idx]
-        self._token_to_idx = {t: i for i, t in enumerate(self._idx_to_token)}
-        rows = [vectors.get(token, row) for token in self._idx_to_token]
-        rows[0] = row
-        self._idx_to_vec = array(np.asarray(rows, np.float32))
+        return vectors, unknown
 
     def _build_embedding_for_vocabulary(self, vocabulary: Vocabulary | None) -> None:
         """Replace the tokens by those of a `Vocabulary`, if given; else ParameterError."""
@@ -191,6 +200,7 @@ class _Pretrained(_TokenEmbedding):
     pretrained_file_name_sha1: ClassVar[dict[str, str]] = {}
     _folder: ClassVar[str]
     _files: ClassVar[tuple[str, ...]]
+    _default: ClassVar[str]
 
     def __init__(
         self,
@@ -200,7 +210,7 @@ class _Pretrained(_TokenEmbedding):
         vocabulary: Vocabulary | None = None,
         **kwargs: Any,
     ):
-        name = self._files[0] if pretrained_file_name is None else pretrained_file_name
+        name = self._default if pretrained_file_name is None else pretrained_file_name
         if name not in self._files:
             raise NameNotFoundError(
                 f"{type(self).__name__}: no file {name!r}.{nearest(name, self._files)}"
@@ -219,14 +229,19 @@ class GloVe(_Pretrained):
     """Vectors of GloVe (Pennington, Socher and Manning, 2014).
 
     Args:
-        pretrained_file_name: one of ``get_pretrained_file_names("glove")``.
+        pretrained_file_name: one of ``get_pretrained_file_names("glove")``; default
+            ``"glove.840B.300d.txt"``.
         embedding_root: folder with the folder ``glove``.
         init_unknown_vec: makes the vector of unknown tokens from its shape.
         vocabulary: keep only its tokens; default all of the file.
         **kwargs: see `Vocabulary`.
+
+    Differs: tokens of a ``counter`` and ``reserved_tokens`` that are in the file have its vectors.
+    In MXNet 1.9.1 the vectors of the file's tokens then stand at the indices of other ones.
     """
 
     _folder = "glove"
+    _default = "glove.840B.300d.txt"
     _files = (
         "glove.42B.300d.txt",
         "glove.6B.50d.txt", "glove.6B.100d.txt", "glove.6B.200d.txt", "glove.6B.300d.txt",
@@ -256,15 +271,24 @@ _ALIGNED_LANGUAGES = """
 
 
 class FastText(_Pretrained):
-    """Vectors of fastText (Bojanowski et al., 2017), from the folder ``fasttext``; see `GloVe`."""
+    """Vectors of fastText (Bojanowski et al., 2017), from the folder ``fasttext``; see `GloVe`.
+
+    The default of ``pretrained_file_name`` is ``"wiki.simple.vec"``.
+    """
 
     _folder = "fasttext"
-    _files = (
-        "crawl-300d-2M.vec",
-        "wiki-news-300d-1M.vec",
-        "wiki-news-300d-1M-subword.vec",
-        *[f"wiki.{code}.vec" for code in _LANGUAGES.split()],
-        *[f"wiki.multi.{code}.vec" for code in _ALIGNED_LANGUAGES.split()],
+    _default = "wiki.simple.vec"
+    _files = tuple(
+        sorted(
+            (
+                "crawl-300d-2M.vec",
+                "wiki-news-300d-1M.vec",
+                "wiki-news-300d-1M-subword.vec",
+                *[f"wiki.{code}.vec" for code in _LANGUAGES.split()],
+                *[f"wiki.multi.{code}.vec" for code in _ALIGNED_LANGUAGES.split()],
+            ),
+            key=lambda name: re.sub(r"\W|_", "", name),  # MXNet's order
+        )
     )
 
 
