@@ -185,7 +185,16 @@ class CustomOpProp:
         return [*cotangents, *in_data, *out_data]
 
     def create_operator(self, ctx: Context, in_shapes: Any, in_dtypes: Any) -> CustomOp:
-        """The operator for arguments of these shapes and types."""
+        """The operator for arguments of these shapes and types.
+
+        Args:
+            ctx: the CPU, where the Python code runs.
+            in_shapes: shapes of the arguments and auxiliary states.
+            in_dtypes: their types as MXNet's codes: 0 is float32.
+
+        Differs: it is called by the first forward pass with these shapes, on each context, where
+        its error is raised too. MXNet calls it whenever it binds or reshapes an executor.
+        """
         raise NotImplementedError(f"{type(self).__name__}.create_operator is not defined")
 
 
