@@ -62,7 +62,8 @@ class LRScheduler(ChecksArguments):
         ParameterError: a value is out of range.
 
     Differs: where several contexts train alike and the store does not update, MXNet calls a user's
-    schedule for each of them; here they share the rates.
+    schedule for each of them; here they share the rates. A ``learning_rate`` of the optimizer that
+    replaces another ``base_lr`` than the default is a warning here; MXNet prints a line.
     """
 
     def __init__(
