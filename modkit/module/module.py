@@ -443,7 +443,8 @@ class Module(BaseModule):
         Differs: once values have changed, the copies are new arrays. MXNet writes into those of the
         first call, so that parameters kept as "the best so far" become the last ones. The values
         are the present ones, after an update by a module that shares them too; MXNet returns the
-        copies from before it.
+        copies from before it. A module that shares a part of another's parameters returns its own
+        ones; MXNet returns all of the other's, and `init_params` fails then.
         """
         if not self.binded and self._given is not None:
             return self._given
