@@ -19,6 +19,7 @@ from typing import Any, Self
 import jax
 
 from modkit import fork
+from modkit.constructors import ChecksArguments
 from modkit.errors import (
     NameNotFoundError,
     NotReadyError,
@@ -293,6 +294,8 @@ _HEAD = tuple(
 
 def profiler_set_config(mode: str = "symbolic", filename: str = "profile.json") -> None:
     """`set_config` of MXNet before 1.3, with the switch ``profile_MODE``."""
+    modes = [name.removeprefix("profile_") for name in _SWITCHES if name.startswith("profile_")]
+    one_of("profiler_set_config: mode", mode, modes)
     set_config(**{f"profile_{mode}": True}, filename=filename)
 
 
@@ -306,10 +309,11 @@ def dump_profile() -> None:
     dump()
 
 
-class _Named:
+class _Named(ChecksArguments):
     """An object whose text is its name."""
 
     def __init__(self, name: str):
+        expect(isinstance(name, str), f"{type(self).__name__}: name", name, "a text")
         self.name = name
 
     def __str__(self) -> str:
@@ -334,6 +338,11 @@ class Domain(_Named):
     def new_marker(self, name: str) -> Marker:
         """A marker of this domain."""
         return Marker(self, name)
+
+
+def _need_domain(made: _Named, domain: Any) -> None:
+    name = type(made).__name__
+    expect(isinstance(domain, Domain), f"{name}: domain", domain, "a Domain, as Domain('mine')")
 
 
 class Event(_Named):
@@ -371,6 +380,7 @@ class Task(Event):
 
     def __init__(self, domain: Domain, name: str):
         super().__init__(name)
+        _need_domain(self, domain)
         self.domain, self._section = domain, str(domain)
 
 
@@ -390,6 +400,7 @@ class Marker(_Named):
 
     def __init__(self, domain: Domain, name: str):
         super().__init__(name)
+        _need_domain(self, domain)
         self.domain = domain
 
     def mark(self, scope: str = "process") -> None:
@@ -407,22 +418,29 @@ class Marker(_Named):
 class Counter(_Named):
     """A named whole number, readable as ``value``; it does not appear in JAX's traces."""
 
-    def __init__(self, domain: Domain, name: str, value: float | None = None):
+    def __init__(self, domain: Domain, name: str, value: Any = None):
         super().__init__(name)
+        _need_domain(self, domain)
         self.domain = domain
         self.set_value(0 if value is None else value)
 
-    def set_value(self, value: float) -> None:
-        """Set the value."""
-        self.value = int(value)
+    def set_value(self, value: Any) -> None:
+        """Set the value; ParameterError for what `int` does not take."""
+        self.value = self._whole("value", value)
 
-    def increment(self, delta: float = 1) -> None:
+    def increment(self, delta: Any = 1) -> None:
         """Add to the value."""
-        self.value += int(delta)
+        self.value += self._whole("delta", delta)
 
-    def decrement(self, delta: float = 1) -> None:
+    def decrement(self, delta: Any = 1) -> None:
         """Subtract from the value."""
-        self.value -= int(delta)
+        self.value -= self._whole("delta", delta)
+
+    def _whole(self, what: str, number: Any) -> int:
+        try:
+            return int(number)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise wrong(f"Counter {self.name!r}: {what}", number, "a whole number") from error
 
     def __iadd__(self, delta: float) -> Self:
         self.increment(delta)
