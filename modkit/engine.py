@@ -7,6 +7,7 @@ import operator
 import os
 from collections.abc import Iterator
 
+from modkit.constructors import check_at_least
 from modkit.errors import expect
 from modkit.lazy import dir_of
 
@@ -51,10 +52,10 @@ def bulk(size: int) -> Iterator[None]:
     0 there is a call for each batch, as with 1.
 
     Raises:
-        ParameterError: ``size`` is not an integer from 0 on.
+        ParameterError: ``size`` is not an integer of at least 0.
     """
     global _steps_per_call
-    at_once = check_steps("bulk: size", size, 0) or 1
+    at_once = check_at_least("bulk", "size", size, 0) or 1
     steps, before = _steps_per_call, set_bulk_size(size)
     _steps_per_call = at_once
     try:
@@ -62,10 +63,3 @@ def bulk(size: int) -> Iterator[None]:
     finally:
         _steps_per_call = steps
         set_bulk_size(before)
-
-
-def check_steps(what: str, steps: int, least: int = 1) -> int:
-    """``steps``, which must be an integer of at least ``least``."""
-    whole = hasattr(steps, "__index__") and not isinstance(steps, bool)
-    expect(whole and steps >= least, what, steps, f"an integer from {least} on")
-    return operator.index(steps)

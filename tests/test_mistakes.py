@@ -833,7 +833,7 @@ MISTAKES = [
         "ParameterError",
         "fit",
         "got 0",
-        "expected an integer from 1 on",
+        "expected an integer of at least 1",
         "",
     ),
     (

@@ -92,7 +92,7 @@ def test_bulk_size_is_remembered():
     with mx.engine.bulk(np.int64(2)):
         assert (mx.engine.steps_per_call(), mx.engine.set_bulk_size(2)) == (2, 2)
     for wrong in ("5", -1):
-        with pytest.raises(ParameterError, match="an integer from 0 on"), mx.engine.bulk(wrong):
+        with pytest.raises(ParameterError, match="an integer of at least 0"), mx.engine.bulk(wrong):
             pass
     assert mx.engine.set_bulk_size(before) == before
 

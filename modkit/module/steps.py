@@ -13,6 +13,7 @@ import jax
 
 from modkit import engine, stream
 from modkit.callback import Run
+from modkit.constructors import check_at_least
 from modkit.errors import NotReadyError, ParameterError
 from modkit.io import DataBatch
 from modkit.kvstore import KVStore
@@ -42,7 +43,7 @@ Sums = tuple[Sequence[Any], bool]
 def steps_at_once(given: int | None, monitor: Any) -> int:
     """The number of batches of one program; a monitor sees each batch."""
     steps = engine.steps_per_call() if given is None else given
-    steps = engine.check_steps("fit: steps_per_call", steps)
+    steps = check_at_least("fit", "steps_per_call", steps, 1)
     return steps if monitor is None else 1
 
 

@@ -249,7 +249,9 @@ def test_settings_that_change_while_training_count_at_the_next_batch():
 
 @pytest.mark.parametrize("steps", [0, -1, 2.5, True, "4"])
 def test_a_number_that_is_none(steps):
-    with pytest.raises(ValueError, match=r"steps_per_call: got .* expected an integer from 1 on"):
+    with pytest.raises(
+        ValueError, match=r"steps_per_call: got .* expected an integer of at least 1"
+    ):
         fitted(steps_per_call=steps)
 
 
