@@ -65,7 +65,7 @@ def record(train_mode: bool = True) -> _ModeScope:
 
     Differs: a recorded call keeps the values that it read: writing to an array afterwards, outside
     of recording, does not change the gradients. Casts to integer types have no gradient. The moving
-    statistics of BatchNorm change when it is called, not in `backward`.
+    statistics of BatchNorm change when it is called, not in `backward`: in detached branches too.
     """
     return _ModeScope(True, bool(train_mode))
 
