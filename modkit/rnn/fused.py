@@ -52,11 +52,15 @@ class FusedRNNCell(BaseRNNCell):
         self._num_hidden, self._num_layers, self._mode = num_hidden, num_layers, mode
         self._bidirectional, self._dropout = bidirectional, dropout
         self._get_next_state, self._forget_bias = get_next_state, forget_bias
-        self._gate_names = [*GATE_NAMES[mode]]
         self._directions = ["l", "r"] if bidirectional else ["l"]
         self._layout = num_hidden, num_layers, mode, bidirectional
         init = FusedRNN(None, num_hidden, num_layers, mode, bidirectional, forget_bias)
         self._parameter = self.params.get("parameters", init=init)
+
+    @property
+    def _gate_names(self) -> Sequence[str]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """See `BaseRNNCell`; a property, which a subclass may override."""
+        return [*GATE_NAMES[self._mode]]
 
     @property
     def state_info(self) -> list[dict[str, Any]]:
@@ -82,16 +86,24 @@ class FusedRNNCell(BaseRNNCell):
 
     def _parts(self, vector: NDArray, shapes: GateShapes) -> Weights:
         parts, start = {}, 0
-        for name, shape in shapes:
+        for name, shape in self._by_gates(shapes):
             size = math.prod(shape)
             parts[self._prefix + name] = vector[start : start + size].reshape(shape)
             start += size
         return parts
 
+    def _by_gates(self, shapes: GateShapes) -> GateShapes:
+        """Names with those of this cell's gates, which are a subclass's own or the mode's."""
+        both = [*zip(GATE_NAMES[self._mode], self._gate_names, strict=True)]
+        for at, (name, shape) in enumerate(shapes):
+            stem, kind = name.rsplit("_", 1)
+            usual, own = both[at % len(both)]
+            yield f"{stem.removesuffix(usual)}{own}_{kind}", shape
+
     def pack_weights(self, args: Mapping[str, NDArray]) -> Weights:
         args = dict(args)
         first = popped(self, {**args}, f"{self._prefix}l0_i2h{self._gate_names[0]}_weight")
-        shapes = gate_shapes(first.shape[1], *self._layout)
+        shapes = self._by_gates(gate_shapes(first.shape[1], *self._layout))
         parts = [popped(self, args, self._prefix + name) for name, _ in shapes]
         args[str(self._parameter.name)] = concatenate([p.reshape((-1,)) for p in parts])
         return args

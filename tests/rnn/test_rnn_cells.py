@@ -279,3 +279,23 @@ def test_names_of_gates_are_of_the_types_that_programs_add_to():
     assert mx.rnn.RNNCell(3)._gate_names == ("",)
     assert mx.rnn.LSTMCell(3)._gate_names == names["lstm"]
     assert mx.rnn.GRUCell(3)._gate_names == names["gru"]
+
+
+def test_a_fused_cell_whose_gates_have_other_names():
+    """Names of weights are those of MXNet 1.9.1."""
+
+    class Renamed(mx.rnn.FusedRNNCell):
+        @property
+        def _gate_names(self):
+            return {"gru": ["_a", "_b", "_c"], "rnn_tanh": ["_x"]}[self._mode]
+
+    for mode, size, gates in (("gru", 36, "abc"), ("rnn_tanh", 12, "x")):
+        cell = Renamed(2, mode=mode, prefix="p_")
+        given = mx.nd.arange(size)
+        parts = cell.unpack_weights({"p_parameters": given})
+        assert list(parts) == [
+            f"p_l0_{source}_{gate}_{kind}"
+            for kind in ("weight", "bias") for source in ("i2h", "h2h") for gate in gates
+        ]  # fmt: skip
+        packed = cell.pack_weights(parts)["p_parameters"]
+        assert packed.asnumpy().tolist() == given.asnumpy().tolist()
