@@ -643,6 +643,9 @@ class Module(BaseModule):
 
         Raises:
             NotReadyError: the module was bound with ``for_training=False``.
+
+        Differs: with ``kvstore=None`` and several contexts, gradients are this module's own. In
+        MXNet they may be those of a module that shares the parameters, as for one context here.
         """
         ready = self.params_initialized and self.optimizer_initialized
         if not (ready and self.binded and self.for_training):
