@@ -14,7 +14,7 @@ from modkit.context import cpu
 from modkit.errors import NotReadyError, ParameterError, expect, wrong
 from modkit.metric import EvalMetric
 from modkit.module.base_module import BaseModule
-from modkit.module.module import _PARAMS, Module, check_shared
+from modkit.module.module import _PARAMS, Module
 from modkit.module.parameters import InitArguments, Params
 from modkit.module.typing import GradReq, InputShapes, RowIds
 from modkit.monitor import Monitor
@@ -184,8 +184,7 @@ class BucketingModule(BaseModule):
     def _make_bound(self, key: Any, data: Any, labels: Any, shared: Any, req: GradReq) -> Module:
         """A new module of a bucket, bound and monitored as this one is."""
         module, options = self._make(key), (self.for_training, self.inputs_need_grad)
-        if shared is not None:
-            check_shared(f"switch_bucket: the default bucket, for {key!r},", module, shared)
+        module._shares_with = f"switch_bucket: the default bucket, for {key!r},"
         module.bind(data, labels, *options, shared_module=shared, grad_req=req)
         for monitor in self._monitors:
             module.install_monitor(monitor)

@@ -156,6 +156,7 @@ class Module(BaseModule):
         self._label_shapes: list[DataDesc] | None = None
         self._bound_for: list[DataDesc] = []  # without batches of other shapes
         self._is_bucket = False  # of a BucketingModule, whose workers may have other buckets
+        self._shares_with = "bind: shared_module"  # in the error of a parameter that it lacks
 
     def _forget_optimizer(self) -> None:
         self._module_optimizer = ModuleOptimizer()
@@ -329,7 +330,7 @@ class Module(BaseModule):
         if shared is not None and not (shared.binded and shared.params_initialized):
             raise NotReadyError("bind: shared_module needs bind() and init_params() first")
         if shared is not None:
-            check_shared("bind: shared_module", self, shared)
+            _check_shared(self._shares_with, self, shared)
         self._grad_req, self._adds_up = req, False
         shapes = self._described(data, labels)
         self._exec_group = DataParallelExecutorGroup(
@@ -793,7 +794,7 @@ def _zeros(value: jax.Array) -> jax.Array:
         return jax.device_put(np.zeros(value.shape, value.dtype), value.sharding)
 
 
-def check_shared(where: str, module: Module, shared: Module) -> None:
+def _check_shared(where: str, module: Module, shared: Module) -> None:
     """Raise ParameterError unless a module has all parameters and states of one that shares them.
 
     Others would begin at 0, and be in no file of the first.

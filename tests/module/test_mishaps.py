@@ -169,6 +169,22 @@ def test_a_shared_module_has_all_parameters():
     assert set(values(small)) == {"fc1_weight", "fc1_bias", "fc2_weight", "fc2_bias"}
 
 
+def test_a_bucket_has_parameters_of_the_default_one_alone():
+    """The error names the bucket; MXNet refuses the bucket too."""
+
+    def net_of(key):
+        layer = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name=f"fc{key}")
+        return mx.sym.SoftmaxOutput(layer, name="softmax"), ["data"], ["softmax_label"]
+
+    module = mx.mod.BucketingModule(net_of, default_bucket_key=3)
+    shapes = [("data", (2, 3))], [("softmax_label", (2,))]
+    module.bind(*shapes)
+    module.init_params()
+    found = "switch_bucket: the default bucket, for 5, lacks 'fc5_weight'"
+    with pytest.raises(mx.errors.ParameterError, match=found):
+        module.switch_bucket(5, *shapes)
+
+
 def test_a_store_holds_the_parameters_themselves():
     data = batches(2)
     module = ready(mlp(), data[0], context=[mx.cpu(0), mx.cpu(1)])
