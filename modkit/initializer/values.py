@@ -89,6 +89,7 @@ class Uniform(Initializer):
     """
 
     def __init__(self, scale: float = 0.07):
+        _check_from_0("Uniform: scale", scale)
         super().__init__(scale=scale)
         self.scale = scale
 
@@ -107,6 +108,7 @@ class Normal(Initializer):
     """
 
     def __init__(self, sigma: float = 0.01):
+        _check_from_0("Normal: sigma", sigma)
         super().__init__(sigma=sigma)
         self.sigma = sigma
 
@@ -177,6 +179,7 @@ class Xavier(Initializer):
         super().__init__(rnd_type=rnd_type, factor_type=factor_type, magnitude=magnitude)
         self.rnd_type, self.factor_type = rnd_type, factor_type
         self.magnitude = float(magnitude)
+        _check_from_0(f"{type(self).__name__}: magnitude", self.magnitude)
 
     def _init_weight(self, name: str | None, arr: NDArray) -> None:
         _check_matrix("Xavier", name, arr)
@@ -260,6 +263,10 @@ def _fresh(shape: tuple[int, ...]) -> np.ndarray:
 
 def _check(what: str, got: str, choices: tuple[str, ...]) -> None:
     expect(got in choices, what, got, f"one of {', '.join(choices)}")
+
+
+def _check_from_0(what: str, got: float) -> None:
+    expect(got >= 0, what, got, "a number from 0 on")
 
 
 def _check_matrix(kind: str, name: str | None, arr: NDArray) -> None:
