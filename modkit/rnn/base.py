@@ -136,9 +136,10 @@ class BaseRNNCell(ChecksArguments):
 
     def _next_step(self, states: Sequence[Symbol]) -> str:
         """Count a step from these states; the prefix of its names."""
-        if len(states) < len(self.state_info):
+        got = len(states) if hasattr(states, "__len__") else None
+        if got is None or got < len(self.state_info):
             raise ParameterError(
-                f"{type(self).__name__}: states: got {len(states)}, expected "
+                f"{type(self).__name__}: states: got {states if got is None else got!r}, expected "
                 f"{len(self.state_info)}, as begin_state() makes them"
             )
         self._counter += 1

@@ -32,10 +32,11 @@ class DropoutCell(BaseRNNCell):
     def state_info(self) -> list[dict[str, Any]]:
         return []
 
-    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
+    def __call__(self, inputs: Symbol, states: Any) -> tuple[Symbol, Any]:
+        """See `BaseRNNCell`; the states are returned as they are."""
         if self.dropout > 0:
             inputs = compose("Dropout", data=inputs, p=self.dropout)
-        return inputs, list(states)
+        return inputs, states
 
     def _unrolled(
         self, length: int, inputs: Any, states: Any, layout: str, merge: bool | None

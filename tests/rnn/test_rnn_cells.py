@@ -281,6 +281,12 @@ def test_names_of_gates_are_of_the_types_that_programs_add_to():
     assert mx.rnn.GRUCell(3)._gate_names == names["gru"]
 
 
+def test_a_dropout_cell_returns_the_states_that_it_is_given():
+    cell, x = mx.rnn.DropoutCell(0.5), mx.sym.Variable("x")
+    for states in (None, (), [x]):
+        assert cell(x, states)[1] is states  # as in MXNet 1.9.1
+
+
 def test_a_fused_cell_whose_gates_have_other_names():
     """Names of weights are those of MXNet 1.9.1."""
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from modkit.context import Context
-from modkit.errors import ParameterError
+from modkit.errors import ParameterError, not_taken
 from modkit.ops.random.distributions import DISTRIBUTIONS, PLAIN_NUMBERS
 
 Call = Callable[[str, Sequence[Any], Mapping[str, Any]], Any]
@@ -131,6 +131,8 @@ class RandomFunctions:
             if "dtype" in kwargs:
                 kwargs["dtype"] = kwargs["dtype"] or "float64"
             if name == "exponential":
+                if "lam" in kwargs:
+                    raise not_taken("exponential", "lam", order, hint=" The scale is 1 / lam.")
                 params = [self._rate(*params)]
             return self._draw(name, params, kwargs.pop("shape", None), kwargs)
 
