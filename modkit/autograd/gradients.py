@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from modkit.context import Context
-from modkit.errors import NotReadyError, ParameterError
+from modkit.errors import NotReadyError, ParameterError, expect
 from modkit.ndarray import NDArray, tape_gradients
 from modkit.ndarray.ndarray import require_array
 from modkit.ndarray.storage import new_cell
@@ -17,16 +17,21 @@ Arrays = NDArray | Sequence[NDArray]
 
 def _listed(what: str, arrays: Any) -> list[Any]:
     """The arrays as a list; ParameterError for something else than NDArrays."""
-    listed = [arrays] if isinstance(arrays, NDArray) else list(arrays)
+    listed = [arrays] if isinstance(arrays, NDArray) else _elements(what, arrays)
     for at, each in enumerate(listed):
         require_array(f"{what}: {at}", each)
     return listed
 
 
+def _elements(what: str, given: Any) -> list[Any]:
+    expect(isinstance(given, Iterable), what, given, "an NDArray or a list of them")
+    return list(given)
+
+
 def _head_grads(heads: Sequence[NDArray], head_grads: Any) -> list[Any]:
     if head_grads is None:
         return [None] * len(heads)
-    return [head_grads] if isinstance(head_grads, NDArray) else list(head_grads)
+    return [head_grads] if isinstance(head_grads, NDArray) else _elements("head_grads", head_grads)
 
 
 def mark_variables(
