@@ -190,6 +190,7 @@ class _Builder:
         if self.draws:
             needed = self.with_ahead(needed, outputs, len(inputs))
         cost_s = self.cost_s + sum(self.costs_s.get(step.outs, 0.0) for step in needed)
+        needed, outputs = _in_few_slots(needed, outputs)
         constants, all_steps = self.constants[len(inputs) :], len(needed) + self.inner_steps
         return NumPyProgram(
             needed, constants, outputs, cost_s, all_steps, self.draws, self.any_shape
@@ -406,6 +407,21 @@ def _needed(steps: Sequence[Step], outputs: Sequence[int]) -> list[Step]:
             read.update(step.ins)
             kept.append(step)
     return kept[::-1]
+
+
+def _in_few_slots(steps: Sequence[Step], outputs: Sequence[int]) -> tuple[list[Step], list[int]]:
+    """The steps and outputs in slots that are used again: memory is free after the last use."""
+    last = {at: now for now, step in enumerate(steps) for at in (*step.ins, *step.outs)}
+    last |= dict.fromkeys(outputs, len(steps))
+    made: dict[int, int] = {}  # the slot of each result
+    free: list[int] = []
+    moved = []
+    for now, step in enumerate(steps):
+        ins = tuple([made.get(at, at) for at in step.ins])
+        made |= {at: free.pop() if free else at for at in step.outs}
+        free += [made[at] for at in {*step.ins, *step.outs} if last[at] == now and at in made]
+        moved.append(step._replace(ins=ins, outs=tuple([made[at] for at in step.outs])))
+    return moved, [made.get(at, at) for at in outputs]
 
 
 def _is_constant(operands: Sequence[Any], result: Any) -> bool:

@@ -1,5 +1,7 @@
 """Programs of NumPy calls: sums in 16 bits, memory, and constants among the results."""
 
+import tracemalloc
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -253,6 +255,25 @@ def test_the_work_of_a_gradient_of_weights_grows_as_the_batch():
 
     few, many = cost_s(1_000), cost_s(10_000)
     assert many < 12 * few
+
+
+def test_values_are_freed_after_their_last_use():
+    numbers = np.ones(100_000, np.float32)
+
+    def waves(x):
+        start = x
+        for _ in range(10):
+            x = jnp.sin(x) + start
+        return x, start * 2
+
+    program = program_of(jax.make_jaxpr(waves)(numbers))
+    tracemalloc.start()
+    made, doubled = program(numbers)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 4.5 * numbers.nbytes
+    np.testing.assert_allclose(made, waves(numbers)[0], rtol=1e-5)
+    assert (doubled == 2).all()
 
 
 def test_elements_in_order_are_few_steps():
