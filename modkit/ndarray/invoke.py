@@ -405,8 +405,8 @@ class CallPlan:
     def _run(
         self, read: Callable[[bool], Sequence[Any]], on_host: bool, numbers: Numbers
     ) -> Results:
-        host, checks = None, self.op.check_values
-        drawn = on_host and self.op.drawn_on_host
+        host, op = None, self.op
+        drawn = on_host and op.drawn_on_host
         call = self._call if drawn else self.call(numbers)
         try:
             if on_host and not drawn:
@@ -414,8 +414,8 @@ class CallPlan:
                     self._calls = _calls_of(call, self._types)
                 host = self._calls.next()
             values = read(drawn or host is not None)
-            if checks:
-                self._check_values(values, numbers)
+            if op.check_values:
+                self._check(op.check_values, numbers, values)
             if drawn:
                 return self._drawn(values, numbers)
             if host is not None and _ON_HOST.issuperset(map(type, values)):
@@ -423,10 +423,12 @@ class CallPlan:
             else:
                 with x64_scope(call.needs_x64):
                     outputs, changed = call.fn(list(values), call.key_data, call.numbers)
+            if op.check_results:
+                self._check(op.check_results, numbers, values, outputs)
         except ModkitError as error:
             # Between the call and the message are frames of the trace alone, but for the user's
             # own code in a Custom operator; JAX notes that it hid some of them.
-            if self.op.on_host:
+            if op.on_host:
                 raise
             vars(error).pop("__notes__", None)
             raise error.with_traceback(None) from error.__cause__
@@ -447,11 +449,10 @@ class CallPlan:
             call = Call(_given(made.shape, made.dtype), None, [made], call.needs_x64)
         return (made,), changed, call, values
 
-    def _check_values(self, values: Sequence[Any], numbers: Numbers) -> None:
+    def _check(self, check: Callable[..., None], numbers: Numbers, *values: Any) -> None:
         """Raise the operator's error for values that it refuses, with its `Refusal`."""
-        check: Any = self.op.check_values
         try:
-            check(values, self.attrs_of(numbers))
+            check(*values, self.attrs_of(numbers))
         except IndexError as error:
             Refusal(self._blamed(error)).run()
         except ModkitError as error:

@@ -76,6 +76,8 @@ class Op(Schema):
         check_values: ``check_values(arrays, attrs)`` raises an error for values that eager
             calls refuse. It waits for the arrays that it reads; compiled graphs call it for the
             parameters of draws alone (``drawn_on_host``), at their first run.
+        check_results: ``check_results(arrays, results, attrs)`` raises such an error of eager calls
+            after the computation, where values that are refused show in its results.
     """
 
     fn: Callable[..., Any]
@@ -100,6 +102,7 @@ class Op(Schema):
     fits: Callable[[str, Attrs], object] | None = None
     drawn_on_host: bool = False
     check_values: Callable[[Sequence[Any], Attrs], None] | None = None
+    check_results: Callable[[Sequence[Any], Sequence[Any], Attrs], None] | None = None
 
     on_host = False
     """Whether the running program calls Python for this operator."""

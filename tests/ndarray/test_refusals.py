@@ -105,6 +105,17 @@ def test_shapes_and_types_are_errors_of_the_call(call):
         call()
 
 
+def test_matrices_that_are_not_refused_are_factorized_once(monkeypatch):
+    for name in ("cholesky", "slogdet"):
+        monkeypatch.setattr(np.linalg, name, None)
+    matrix = mx.nd.array([[2, 1], [1, 2]])
+    factor = mx.nd.linalg.potrf(matrix)
+    np.testing.assert_allclose(mx.nd.dot(factor, factor.T).asnumpy(), matrix.asnumpy(), rtol=1e-6)
+    np.testing.assert_allclose(
+        mx.nd.linalg.inverse(matrix).asnumpy() * 3, [[2, -1], [-1, 2]], rtol=1e-6
+    )
+
+
 def test_waitall_raises_each_error_that_no_read_has_raised():
     first, second, read = bad(), bad(), bad()
     follower = mx.nd.dot(ONES, read)
