@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import math
 
-CALL_S = 40e-6
-"""The time of a compiled call of an operator."""
-
-TREE_CALL_S = 60e-6
-"""That of a compiled program of trees of arrays, some on the host."""
+CALL_S = 60e-6
+"""The time of a compiled call with an array on the host, whose transfer takes most of it."""
 
 NODE_S = 10e-6
 """The time of a node of a tape besides NumPy's."""

@@ -383,6 +383,8 @@ class _Builder:
         each = _ELEMENT_S * _weight(name, equation) * (1 if max(sizes) <= _IN_CACHE else 3)
         if name in ("conv_general_dilated", "dot_general"):  # weights of elements of the result
             return _STEP_S + each * sizes[0]
+        if name.startswith(("gather", "scatter")):
+            return _indexed_s(name, equation) + each * sizes[0]  # of a scatter a copy
         self.draws += name == "random_bits"
         return _STEP_S * _STEPS.get(name, 1) + each * max(sizes)
 
@@ -473,8 +475,18 @@ def _is_key(aval: Any) -> bool:
     return not isinstance(dtype, np.dtype) and jax.numpy.issubdtype(dtype, jax.dtypes.prng_key)
 
 
+def _indexed_s(name: str, equation: Any) -> float:
+    """The time of a gather or scatter, by the elements, or whole rows, that indices move."""
+    operand, moved = equation.invars[0].aval, equation.invars[-1].aval
+    if name == "gather":
+        moved, row = equation.outvars[0].aval, operand.shape[1:]
+        if equation.params["slice_sizes"] == (1, *row):
+            return 5 * _STEP_S + 40 * _ELEMENT_S * math.prod(moved.shape) / max(1, math.prod(row))
+    return 20 * _STEP_S + 40 * _ELEMENT_S * math.prod(moved.shape)
+
+
 def _weight(name: str, equation: Any) -> float:
-    """The time of an element, in that of an addition."""
+    """The time of an element, in `_ELEMENT_S`: an addition of single precision takes 0.4."""
     if name == "dot_general":
         (left, _), _ = equation.params["dimension_numbers"]
         sizes = equation.invars[0].aval.shape
@@ -482,7 +494,7 @@ def _weight(name: str, equation: Any) -> float:
     if name == "conv_general_dilated":
         shape = equation.invars[1].aval.shape
         outputs = equation.params["dimension_numbers"].rhs_spec[0]
-        return 4.0 * math.prod(n for axis, n in enumerate(shape) if axis != outputs)
+        return 2.5 * math.prod(n for axis, n in enumerate(shape) if axis != outputs)
     if name in matrices.MAKERS:
         sizes = equation.invars[0].aval.shape[-2:]
         return _MATRIX / math.prod(sizes) + sizes[-1]
@@ -490,14 +502,21 @@ def _weight(name: str, equation: Any) -> float:
         return float(sum(n for n in equation.params["window_dimensions"] if n > 1))
     if name.startswith("select_and_"):
         return 4.0 * math.prod(equation.params["window_dimensions"])
-    if name in ("sort", "top_k") or name.startswith(("gather", "scatter")):
+    if name in ("sort", "top_k"):
         return 40.0
     if name.startswith("random_"):
         return 150.0
     if name.startswith(("arg", "cum", "reduce_")):
-        return 4.0
-    return 10.0 if name in COSTLY else 1.0
+        return 6.0 if name.startswith("cum") else 2.0
+    if name in _BY_VECTORS and equation.outvars[0].aval.dtype == np.float32:
+        return 3.0
+    return 10.0 if name in COSTLY else _WEIGHTS.get(name, 0.4)
 
+
+_BY_VECTORS = frozenset({"exp", "log", "logistic", "tanh"})
+"""Costly primitives that NumPy computes by vector instructions, in single precision."""
+_WEIGHTS = {"concatenate": 1.0, "select_n": 2.0, "sign": 2.0, "sqrt": 0.8, "transpose": 1.0}
+"""Weights of other primitives that are not those of an addition."""
 
 _CALLS = {
     "closed_call": "call_jaxpr",

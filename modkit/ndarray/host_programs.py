@@ -16,7 +16,7 @@ import numpy as np
 
 from modkit.compile.program import BY_JIT
 from modkit.fork import process
-from modkit.interpreter.costs import MOST_NODES, TREE_CALL_S
+from modkit.interpreter.costs import MOST_NODES
 from modkit.interpreter.tracing import jaxpr_for_numpy
 from modkit.ndarray.invoke import Call, host_form, types_of
 
@@ -45,7 +45,6 @@ class _Flat:
     """A program as a function of flat leaves, for arguments of one tree structure."""
 
     elementwise = False
-    call_s = TREE_CALL_S
 
     def __init__(self, program: Callable[..., Any], layout: Any):
         self._program, self._layout = program, layout

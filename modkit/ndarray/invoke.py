@@ -52,7 +52,6 @@ class Operator(Eager):
         self.has_own_gradient = op.has_own_gradient(attrs)
         self.refuses_gradients = op.gradient == "refused"
         self.ignores_cotangent = op.ignores_cotangent(attrs) and not attrs.get("out_grad")
-        self.call_s = CALL_S
 
         def run(arrays: Sequence[jax.Array], key_data: Any, numbers: Sequence[float]) -> Any:
             return self._run(arrays, key_data, numbers, current().form(op))
@@ -92,11 +91,9 @@ class Traceable(Protocol):
 
     Attributes:
         elementwise: whether it is elementwise in all arrays.
-        call_s: the time of a call when it is compiled: what takes NumPy less is not compiled.
     """
 
     elementwise: bool
-    call_s: float
 
     def traced(self, avals: Sequence[Any], key_data: Any, numbers: Sequence[Any]) -> Any:
         """The jaxpr for these shapes and types, and the structure of the results."""
@@ -132,7 +129,7 @@ class OnHost:
         self.most = 0.0
         if self._program is not None:
             cost_s, compiling_s = self._program.cost_s, self._program.compilation_s
-            self.most = calls_of_program(cost_s, compiling_s, fn.call_s)
+            self.most = calls_of_program(cost_s, compiling_s, CALL_S)
         if not self.most:
             self._program = None
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from modkit import profiler
 from modkit.compile.executables import Eager
-from modkit.interpreter.costs import CALL_S
 from modkit.interpreter.reverse import vjp
 from modkit.interpreter.tracing import jaxpr_for_numpy
 from modkit.ndarray.invoke import Call, Operator, host_form, types_of
@@ -158,7 +157,6 @@ class Gradients(Eager):
     """The gradients of a structure, which NumPy may run as it runs operators."""
 
     elementwise = False
-    call_s = CALL_S
 
     def __init__(self, fn: Callable[..., Any]):
         super().__init__(fn)

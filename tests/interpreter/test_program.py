@@ -257,6 +257,16 @@ def test_the_work_of_a_gradient_of_weights_grows_as_the_batch():
     assert many < 12 * few
 
 
+def test_the_work_of_picking_rows_is_that_of_the_rows():
+    def cost_s(rows):
+        given = np.ones((rows, 64), np.float32), np.ones(10, np.int32)
+        return program_of(
+            jax.make_jaxpr(lambda x, at: jnp.take(x, at, 0, mode="clip"))(*given)
+        ).cost_s
+
+    assert cost_s(50_000) == pytest.approx(cost_s(100), rel=0.1)
+
+
 def test_values_are_freed_after_their_last_use():
     numbers = np.ones(100_000, np.float32)
 
