@@ -72,16 +72,19 @@ def _lgamma(x: Array) -> Array:
 
 
 def _sign(x: Array) -> Array:
-    return np.sign(x) if x.dtype.kind != "f" else np.where(x == 0, x, np.sign(x))
+    return np.sign(x) if x.dtype.kind != "f" else np.copysign(np.sign(x), x)  # of -0 it is -0
+
+
+@functools.cache
+def _below_half(dtype: np.dtype[Any]) -> Any:
+    """The largest number below 0.5: 0.5 itself would round up the largest number below 0.5."""
+    return np.nextafter(dtype.type(0.5), dtype.type(0))
 
 
 def _round(x: Array, *, rounding_method: Any) -> Array:
     if int(rounding_method) == 1:
         return np.rint(x)
-    whole = np.trunc(x)  # -0.4 becomes -0
-    return np.copysign(
-        whole + np.where(np.abs(x - whole) >= 0.5, np.copysign(1, x), 0).astype(x.dtype), x
-    )
+    return np.trunc(x + np.copysign(_below_half(x.dtype), x))  # -0.4 becomes -0
 
 
 def _integer_pow(x: Array, *, y: int) -> Array:
@@ -198,12 +201,10 @@ def convert(x: Array, dtype: np.dtype[Any]) -> Array:
     if x.dtype.kind != "f" or dtype.kind not in "iu":
         return x.astype(dtype)
     limits = _limits(dtype)
-    inside = (x > limits.min) & (x < limits.max)
-    if dtype.kind == "u":
-        inside |= x == 0
-    if inside.all():
+    least, most = (each.reduce(x, axis=None, initial=0) for each in (np.minimum, np.maximum))
+    if limits.min <= least and most < limits.max + 1:  # neither holds if there is a NaN
         return x.astype(dtype)
-    clipped = np.where(inside, x, 0).astype(dtype)
+    clipped = np.where((x > limits.min) & (x < limits.max), x, 0).astype(dtype)
     clipped = np.where(x >= limits.max, np.array(limits.max, dtype), clipped)
     return np.where(x <= limits.min, np.array(limits.min, dtype), clipped)
 

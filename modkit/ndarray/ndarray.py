@@ -93,8 +93,9 @@ _DTYPE_MX_TO_NP = {-1: None, **{n: jnp.dtype(name).type for n, name in DTYPE_COD
 """NumPy's type by MXNet's number, in which programs look types up."""
 _DTYPE_NP_TO_MX = {kind: number for number, kind in _DTYPE_MX_TO_NP.items()}
 
-_FEW_ELEMENTS = 1 << 16
-"""Up to as many, NumPy's cast takes less time than a program."""
+_FEW_ELEMENTS, _MANY_ELEMENTS = 1 << 16, 1 << 22
+"""Up to as many, NumPy's cast takes less time than a program: one of halves or to small integers,
+and others."""
 _NUMBER = (bool, int, float, np.number, np.bool_)
 _FROM_DENSE: dict[str, Callable[[NDArray], NDArray]] = {}
 
@@ -708,8 +709,10 @@ class NDArray(AbsentOperators, Methods):
         plain = self._cell.aval.dtype.kind in "biuf" and name != "bfloat16"
         if plain and self._ctx._is_cpu and not tracked([self]) and not refusal_of(self._cell):
             found = self._cell.host()
-            if not isinstance(found, jax.Array) and found.size <= _FEW_ELEMENTS:
-                narrow = name in ("int8", "uint8", "int16", "uint16")  # around, as in `Cast`
+            narrow = name in ("int8", "uint8", "int16", "uint16")  # around, as in `Cast`
+            slow = narrow or "float16" in (name, self._cell.aval.dtype)
+            most = _FEW_ELEMENTS if slow else _MANY_ELEMENTS
+            if not isinstance(found, jax.Array) and found.size <= most:
                 found = quietly(convert, found, np.dtype(np.int32)) if narrow else found
                 made = quietly(convert, found, np.dtype(name))
                 made = np.array(found, order="C") if made is found else np.asarray(made, order="C")

@@ -63,6 +63,16 @@ def test_floats():
     _check_each(BINARY_FLOAT, x, y)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_halves_are_rounded_away_from_zero(dtype):
+    places = np.dtype(dtype).itemsize * 8 - (9 if dtype == "float32" else 6)
+    halves = np.append(np.arange(-9, 10) / 2, [2**places + 1, 2**places - 1.5]).astype(dtype)
+    one = np.concatenate(
+        [halves, np.nextafter(halves, halves + 1), np.nextafter(halves, halves - 1)]
+    )
+    _check_each([lambda x: lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO)], one)
+
+
 @pytest.mark.parametrize("dtype", ["int32", "uint8"])
 def test_integers(dtype):
     values = np.array(INTS, np.int64).astype(dtype)

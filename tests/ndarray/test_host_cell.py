@@ -169,6 +169,15 @@ def test_large_arrays_are_copied_where_programs_read_them_without_another_copy(d
     np.testing.assert_array_equal(made.asnumpy().ravel(), np.arange(6400))
 
 
+@pytest.mark.parametrize("dtype", ["float64", "int32"])
+def test_casts_of_many_elements_call_no_operator_where_numpy_is_quick(dtype, monkeypatch):
+    many = mx.nd.array(np.full((300, 300), -2.5))
+    monkeypatch.setattr("modkit.ndarray.ndarray._call", None)
+    np.testing.assert_array_equal(
+        many.astype(dtype).asnumpy(), np.full((300, 300), -2.5).astype(dtype)
+    )
+
+
 @pytest.mark.parametrize("size", [2, 70_000])
 def test_a_cast_overflows_without_a_warning(size):
     large = mx.nd.full((size,), 1e10).astype("float16")
