@@ -127,11 +127,16 @@ def gather(out: Any, params: Any) -> Run:
     elif fill is None:
         fill = np.nan if kind == "f" else True
 
+    clips = mode != "FILL_OR_DROP"
+    takes = clips and bool(out.size) and _others(names, out.shape, offset) == (0, (), ())
+
     def run(x: Array, starts: Array) -> Array:
-        usual = _usual(x, starts, names, out.shape, offset, mode != "FILL_OR_DROP")
+        if takes and x.shape[1:] == sizes[1:]:  # whole rows
+            return x.take(starts[..., 0].astype(np.intp), 0, mode="clip")
+        usual = _usual(x, starts, names, out.shape, offset, clips)
         if usual is not None:
             return np.asarray(x[usual], order="C")
-        if mode != "FILL_OR_DROP":
+        if clips:
             starts = _clipped(starts, d.start_index_map, x.shape, sizes)
             index, _ = _positions(starts, x.shape, sizes, names)
             return x[tuple(index)].transpose(order)

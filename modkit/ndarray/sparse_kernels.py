@@ -13,7 +13,7 @@ import numpy as np
 
 from modkit.context import cpu
 from modkit.errors import ParameterError
-from modkit.ndarray.ndarray import NDArray, _apply, new
+from modkit.ndarray.ndarray import NDArray, invoke, new
 from modkit.ndarray.sparse_array import PLACES, CSRNDArray, RowSparseNDArray
 from modkit.ndarray.sparse_base import BaseSparseNDArray, find, pointers, starts
 from modkit.ops.array.cast_storage import check_counted, check_edges
@@ -61,7 +61,7 @@ def host(array: NDArray) -> np.ndarray:
 def run(op: Op, arrays: Sequence[np.ndarray], attrs: Mapping[str, Any]) -> np.ndarray:
     """An operator on stored elements."""
     here = cpu(0)
-    return np.asarray(_apply(op, [new(a, here) for a in arrays], attrs, None, here))
+    return np.asarray(invoke(op, [new(a, here) for a in arrays], attrs))
 
 
 def dense(value: np.ndarray, like: NDArray) -> NDArray:

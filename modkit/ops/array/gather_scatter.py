@@ -32,7 +32,7 @@ def _coordinates(name: str, indices: jax.Array, rank: int) -> tuple[jax.Array, .
 def _check_coordinates(arrays: Sequence[Any], _attrs: Attrs) -> None:
     """Raise ``IndexError`` for a coordinate outside of the data."""
     data, indices = arrays
-    for axis, at in enumerate(np.asarray(whole(indices)) if indices.ndim else ()):
+    for axis, at in enumerate(whole(np.asarray(indices)) if indices.ndim else ()):
         size = data.shape[axis] if axis < data.ndim else 0
         outside = at[(at < -size) | (at >= size)]
         if size and outside.size:

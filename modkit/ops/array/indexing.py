@@ -19,7 +19,7 @@ from modkit.ops.registry import op
 from modkit.ops.stype import DENSE, Storage, if_csr
 
 
-def whole(indices: jax.Array) -> jax.Array:
+def whole(indices: Any) -> Any:
     """Indices as whole numbers: fractions are cut off, small and unsigned types widened."""
     wide = indices.dtype in (jnp.int64, jnp.uint64)
     return indices.astype(jnp.int64) if wide else indices.astype(jnp.int32)
@@ -49,7 +49,7 @@ def _check_indices(arrays: Sequence[Any], attrs: Attrs) -> None:
         return
     a, indices = arrays
     size = a.shape[check_axis("take", attrs["axis"], a.ndim)]
-    at = np.asarray(whole(indices))
+    at = whole(np.asarray(indices))
     outside = at[(at < 0) | (at >= size)]
     if outside.size:
         raise IndexError(f"indices: got {outside.flat[0]}, expected 0 .. {size - 1}")
