@@ -75,8 +75,7 @@ class Run:
         self.marking = False
         self.position: dict[str, Any] | None = None
         self.identity: dict[str, Any] = {}
-        is_first = self.workers is None or self.workers.rank == 0
-        mine = [each for each in callbacks if each.every_worker or is_first]
+        mine = [each for each in callbacks if each.every_worker or self._is_first]
         self.callbacks = sorted(mine, key=lambda each: each.order)
         self.averaged: dict[str, NDArray] | None = None
         self._around: tuple[Streams, Streams] | None = None  # the next read of a resumed training
@@ -109,6 +108,10 @@ class Run:
     def workers(self) -> Any:
         """The processes that train together; ``None`` where there is one."""
         return self.module._present_workers
+
+    @property
+    def _is_first(self) -> bool:
+        return self.workers is None or self.workers.rank == 0
 
     @property
     def metrics(self) -> Metrics:
