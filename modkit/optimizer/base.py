@@ -85,6 +85,10 @@ class UpdateCounts:
                 self._steps += 1
                 return self._block[2] + self._steps
             counts = self.present()
+            if len(indices) == 1:
+                self.uneven, (index,) = False, indices
+                counts[index] = count = counts.get(index, self.begin) + 1
+                return count
             new = [counts.get(i, self.begin) + 1 for i in indices]
             repeated = len(set(indices)) < len(indices)
             self.uneven = repeated or len(set(new)) > 1
@@ -151,6 +155,12 @@ class UpdateCounts:
             with self.lock:
                 self.all().setdefault(device_id, {})
                 self._device = device_id
+
+
+@functools.lru_cache(maxsize=256)
+def _of_one(rate: float, decay: float) -> tuple[np.ndarray, np.ndarray]:
+    """The multipliers of one parameter, the same arrays for the same numbers."""
+    return np.array([rate]), np.array([decay])
 
 
 class Optimizer:
@@ -458,6 +468,9 @@ class Optimizer:
 
     def _multipliers(self, indices: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
         """Multipliers of the rate and of weight decay, cached until an input changes."""
+        if len(indices) == 1:
+            (index,) = indices
+            return _of_one(*(float(self._multiplier(index, k)) for k in ("lr_mult", "wd_mult")))
         inputs = indices, self.lr_mult, self.wd_mult, self.idx2name
         cached = self._derived.get("multipliers")
         if cached is not None and cached[0] == inputs and not self.param_dict:

@@ -99,7 +99,8 @@ class RuleOptimizer(Optimizer):
         if self._update_counts.uneven and self.lr_scheduler is not None:
             self._uncount(indices, before)
             return self._table_by_calls(given)
-        latest = self._derived.get("table")
+        tables = self._derived.setdefault("tables", {})
+        latest = tables.get(indices)
         try:
             multipliers = self._multipliers(indices)
             constant = _own_methods(type(self)).constant
@@ -114,7 +115,7 @@ class RuleOptimizer(Optimizer):
             raise
         if constant:
             table.flags.writeable = False
-            self._derived["table"] = multipliers, settings, table
+            tables[indices] = multipliers, settings, table
         return table
 
     def _table_by_calls(self, indices: Sequence[Any]) -> np.ndarray:
