@@ -53,7 +53,8 @@ def killed(process, folder, after_s, in_write):
 def attack(case, kills, moments):
     """Kill trainings so many times, each until it ends; exits with an error if a bit differs.
 
-    Every second kill waits for a checkpoint that is being written.
+    Every second kill waits for a checkpoint that is being written. Moments lie in the seconds of
+    the latest training that was not killed: a machine that was busy may be free later.
 
     Returns:
         The number of trainings, and of kills that left a draft of a checkpoint.
@@ -65,6 +66,7 @@ def attack(case, kills, moments):
         while done < kills:
             trainings += 1
             own = Path(folder) / f"killed-{trainings}"
+            before, begin = done, time.monotonic()
             while True:
                 process = started(case, own)
                 left = None
@@ -76,6 +78,8 @@ def attack(case, kills, moments):
                 done, in_writes = done + 1, in_writes + (left > 0)
             if finished(process) != whole:
                 raise SystemExit(f"{case}: after {done} kills a training has other bits")
+            if done == before:
+                usual_s = time.monotonic() - begin
     return trainings, in_writes
 
 

@@ -556,6 +556,20 @@ def test_a_module_without_a_state_is_refused_before_training(tmp_path):
         module.fit(arrays(), num_epoch=1, callbacks=[mx.callback.Checkpoint(tmp_path)])
 
 
+def test_kills_find_their_moments_on_a_machine_that_was_slow_before(monkeypatch):
+    def killed(process, folder, after_s, in_write):
+        seconds.append(after_s)
+        assert len(seconds) < 5, "trainings end before every moment"
+        return 1 if after_s < 10 else None
+
+    seconds = []
+    monkeypatch.setattr(attack_resume, "timed", lambda case, folder: ("bits", 100.0))
+    monkeypatch.setattr(attack_resume, "started", lambda case, folder: None)
+    monkeypatch.setattr(attack_resume, "finished", lambda process: "bits")
+    monkeypatch.setattr(attack_resume, "killed", killed)
+    assert attack_resume.attack("plain", 2, random.Random(0)) == (2, 2)
+
+
 @pytest.mark.slow
 @pytest.mark.dist
 def test_killed_at_random_moments_it_ends_with_the_same_bits():
