@@ -26,7 +26,7 @@ from modkit.ndarray.storage import (
     x64_for,
 )
 from modkit.ops.sparse_values import Rows
-from modkit.signals import DeferredSignals
+from modkit.signals import DeferredReads, DeferredSignals
 from modkit.step.placement import Placement
 from modkit.step.shards import Shards
 
@@ -392,18 +392,24 @@ class Slot(AnyCell):
         if isinstance(value, np.ndarray):
             return self._placed(value)
         if isinstance(value, jax.Array) and value.is_deleted():
+            if self._is_past(value):
+                return self._computed()
             raise NotReadyError(f"{self.name!r}: {LOST}")
         if isinstance(value, Rows):
             with x64_for(value.dtype):
                 return store.home.at(self.name).dense(value)
         return value
 
+    def _is_past(self, value: jax.Array) -> bool:
+        """Whether a signal handler has run a step since a read found this value, and donated it."""
+        return value.is_deleted() and self._settled() is not value
+
     def get(self) -> jax.Array:
         """The value, which the caller may keep."""
         with self.store.lock:
             value = self._computed()
             self._mark_aliased()
-            return value
+            return self.get() if self._is_past(value) else value
 
     def peek(self) -> jax.Array:
         """The value, computed now if it is pending. The caller must not keep it."""
@@ -416,7 +422,13 @@ class Slot(AnyCell):
     def seen(self, look: Callable[[jax.Array], T]) -> T:
         """See `AnyCell.seen`: under the lock, so that the next step need not copy the value."""
         with self.store.lock:
-            return look(self._computed())
+            value = self._computed()
+            try:
+                return look(value)
+            except RuntimeError:
+                if not self._is_past(value):
+                    raise
+            return self.seen(look)
 
     @property
     def keeps_rows(self) -> bool:
@@ -425,7 +437,7 @@ class Slot(AnyCell):
 
     def set_rows(self, rows: np.ndarray, *, aliased: bool) -> None:
         """Replace a gradient by a NumPy array; see `AnyCell.set_rows`."""
-        with self.store.lock:
+        with self.store.lock, DeferredReads():
             self.store.settle(self.field)
             self._put(rows.copy() if aliased else rows)
 
@@ -438,7 +450,15 @@ class Slot(AnyCell):
         """See `AnyCell.seen_on_host`: under the lock, as `seen`."""
         with self.store.lock:
             value = self._settled()
-            return look(value if isinstance(value, np.ndarray) else as_numpy(self._computed()))
+            if isinstance(value, np.ndarray):
+                return look(value)
+            value = self._computed()
+            try:
+                return look(as_numpy(value))
+            except RuntimeError:
+                if not self._is_past(value):
+                    raise
+            return self.seen_on_host(look)
 
     def row_sparse(self) -> Rows | None:
         """The value, computed now if it is pending, where it is row-sparse; else ``None``.
@@ -454,9 +474,12 @@ class Slot(AnyCell):
         # Not traced, even within another function's trace: the value outlives it.
         with jax.ensure_compile_time_eval(), x64_for(value.dtype):
             placed = jax.device_put(value, store.home.at(self.name).device)
-        self._put(placed)
-        store._unplaced.discard(self)
-        self._mark_aliased()  # a CPU device may alias the NumPy array
+        with DeferredReads():
+            if self._settled() is not value:  # a signal handler has placed or written it
+                return self._computed()
+            self._put(placed)
+            store._unplaced.discard(self)
+            self._mark_aliased()  # a CPU device may alias the NumPy array
         return placed
 
     def _mark_aliased(self) -> None:
@@ -489,7 +512,7 @@ class Slot(AnyCell):
     def set(self, value: jax.Array, *, aliased: bool = False) -> None:
         """Replace the value."""
         store = self.store
-        with store.lock:
+        with store.lock, DeferredReads():  # a handler may run a step, which replaces the state
             store.settle(self.field)
             store.aliased.discard(self)
             if aliased:
@@ -501,7 +524,7 @@ class Slot(AnyCell):
 
     def edit(self, change: Change, *, aliased: bool = False) -> None:
         """Replace the value by ``change`` of it, as one step that other threads wait for."""
-        with self.store.lock:
+        with self.store.lock, DeferredReads():
             self.set(change(self._computed()), aliased=aliased)
 
     def holds(self, value: Any) -> bool:

@@ -208,6 +208,37 @@ def test_a_signal_handler_may_read_at_any_instant(step, stride, read):
     assert len(seen) > 5
 
 
+@pytest.mark.parametrize("work", ["read", "copies", "part", "write", "edit"])
+def test_a_signal_handler_may_train_at_any_instant_of_a_read_or_write(work):
+    """A step donates the buffers that the interrupted code has found."""
+    batch = batches(1)[0]
+    module = ready(mlp(), batch)
+    weight = module._exec_group.store.handle("fc1_weight")
+    works = {
+        "read": weight.asnumpy,
+        "copies": module.get_params,
+        "part": weight[1:2].asnumpy,
+        "write": lambda: weight.__setitem__(slice(None), 1),
+        "edit": lambda: weight[0:1].__setitem__(slice(None), 1),
+    }
+    handler, steps = signal.getsignal(signal.SIGINT), itertools.count()
+
+    def step(*_):
+        next(steps)
+        train(module, batch, mx.metric.create("acc"))
+
+    signal.signal(signal.SIGINT, step)
+    try:
+        for instant in itertools.count(1):
+            step()
+            if not interrupted(works[work], instant):
+                break
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    assert next(steps) > 20
+    assert all(np.isfinite(value).all() for value in values(module).values())
+
+
 def test_a_signal_handler_may_read_the_outputs_of_inference_at_any_instant():
     """Also while the program of the first pass is traced."""
     net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc")
