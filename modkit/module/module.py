@@ -658,7 +658,8 @@ class Module(BaseModule):
         one_pass = group.binding.bounds[0].last if group.binding.one_program else None
         sums = sums_of_own_store(group, self._kvstore, request)
         # The store's: else a read in another thread runs the pass without the update.
-        with own.lock, group.store.lock:
+        turn = own.turn_within() if group.store.lock._is_owned() else own.lock
+        with turn, group.store.lock:
             if one_pass is not None and join_update(self, one_pass, request):
                 return
             update_unfused(group, own, request, sums)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
 
 from modkit import fork
 from modkit.context import Context
-from modkit.errors import NotSupportedError
+from modkit.errors import NotReadyError, NotSupportedError
 from modkit.files import atomic_write, parse_file
 from modkit.kvstore import KVStore
 from modkit.ndarray import NDArray
+from modkit.signals import DeferredSignals
 from modkit.step.replicas import DistinctDevices, Logical
 from modkit.step.shards import Parts, Shards
 
@@ -51,6 +53,25 @@ class ModuleOptimizer(NamedTuple):
     def on(self, contexts: int) -> ModuleOptimizer:
         """The same for a module of so many contexts, which train apart without a store."""
         return self._replace(apart=self.kvstore is None and contexts > 1)
+
+    @contextlib.contextmanager
+    def turn_within(self) -> Iterator[None]:
+        """The lock in a thread that holds the store's: in a handler that interrupts a read.
+
+        Raises:
+            NotReadyError: another thread holds it, which may wait for the store's.
+        """
+        with DeferredSignals():
+            if not self.lock.acquire(blocking=False):
+                raise NotReadyError(
+                    "update() in a signal handler that interrupts a read or write of the module's "
+                    "arrays, while another thread trains with this optimizer: each would wait for "
+                    "the other; set a flag in the handler, and update where it is seen"
+                )
+            try:
+                yield
+            finally:
+                self.lock.release()
 
     @property
     def compresses(self) -> bool:

@@ -156,7 +156,8 @@ def train_on(module: Any, batches: Sequence[Any], eval_metric: EvalMetric) -> Su
     found = _values_of(batches, binding, count)
     if found is None:
         return None
-    with own.lock, store.lock, DeferredSignals():
+    turn = own.turn_within() if store.lock._is_owned() else own.lock
+    with turn, store.lock, DeferredSignals():
         # Another thread may have bound anew, or stored the parameters another way.
         if group.binding is not binding or binding.apart is not store.apart:
             return None

@@ -441,6 +441,30 @@ def test_readers_in_another_thread_see_whole_steps_and_training_goes_on():
     assert len({float(value.flat[0]) for value in seen}) > 1
 
 
+def test_an_update_inside_of_a_read_does_not_wait_for_another_thread_for_ever():
+    """As in a signal handler: the thread holds the lock that the other one waits for."""
+    batch = batches(1)[0]
+    module = ready(mlp(), batch)
+    train(module, batch, mx.metric.create("acc"))
+    turn = module._module_optimizer.lock
+    other = threading.Thread(target=module.update)
+
+    def look(_value):
+        module.update()  # nothing else trains
+        other.start()
+        while turn.acquire(blocking=False):
+            turn.release()
+        with pytest.raises(mx.errors.NotReadyError, match="set a flag in the handler"):
+            module.update()
+        with pytest.raises(mx.errors.NotReadyError, match="set a flag in the handler"):
+            at_once(module, batch, mx.metric.create("acc"))
+
+    before = values(module)
+    module._exec_group.store.params["fc1_weight"].seen(look)
+    other.join()
+    assert not np.array_equal(values(module)["fc1_weight"], before["fc1_weight"])
+
+
 def test_user_code_that_raises_leaves_whole_steps():
     """A batch callback, a schedule and an iterator: the module goes on after each."""
 
