@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from modkit import fork
-from modkit.errors import NameNotFoundError, NotReadyError, ParameterError, nearest
+from modkit.errors import NameNotFoundError, NotReadyError, ParameterError, nearest, wrong
 from modkit.io.base import (
     DataBatch,
     DataDesc,
@@ -60,6 +60,7 @@ class _Fetch:
 
         Raises:
             NotReadyError: a fork has lost the thread.
+            ParameterError: the call has returned ``None``.
         """
         self.wait()
         if self._outcome is None:
@@ -70,6 +71,8 @@ class _Fetch:
         value, error = self._outcome
         if error is not None and not isinstance(error, StopIteration):
             raise error
+        if error is None and value is None:
+            raise wrong("PrefetchingIter: next()", None, "a DataBatch, or a StopIteration")
         return value
 
 
@@ -212,6 +215,11 @@ class PrefetchingIter(HeldBatchIter):
         return True
 
     def _joined(self, batches: Sequence[DataBatch]) -> DataBatch:
+        for at, batch in enumerate(batches):
+            if not hasattr(batch, "pad"):
+                raise wrong(
+                    f"PrefetchingIter: a batch of iterator {at}", type(batch), "a DataBatch"
+                )
         pads = [batch.pad for batch in batches]
         if len(set(pads)) > 1:
             raise ParameterError(f"PrefetchingIter: the iterators pad differently: {pads}")

@@ -71,6 +71,8 @@ def held(batch: Any) -> Any:
     """A copy of the batch that later writes to its arrays do not change."""
     if isinstance(batch, list | tuple):
         return [held(each) for each in batch]
+    if not (hasattr(batch, "data") and hasattr(batch, "label")):
+        return batch  # of which `as_batch` raises an error
     own = copy.copy(batch)
     own.data, own.label = (
         None if arrays is None else [_own(a) for a in arrays]
@@ -89,9 +91,11 @@ def shapes_for(batch: DataBatch, data: Sequence[Any], bound: Shapes) -> Shapes |
     """The input shapes that a batch needs; ``None`` if they are bound already."""
     if _fit(data, bound.data) and _fit(batch.label or (), bound.label or ()):
         return None
-    new_data = descriptions(batch.provide_data) if batch.provide_data else _like(data, bound.data)
+    # Shapes are the arrays' own: descriptions of a short last batch may be its iterator's.
+    new_data = _like(data, descriptions(batch.provide_data) if batch.provide_data else bound.data)
     if batch.provide_label:
-        return Shapes(new_data, descriptions(batch.provide_label))
+        label = descriptions(batch.provide_label)
+        return Shapes(new_data, _like(batch.label, label) if batch.label else label)
     if batch.label and bound.label:
         return Shapes(new_data, _like(batch.label, bound.label))
     return Shapes(new_data, _resized_labels(bound.label, bound.data, new_data))

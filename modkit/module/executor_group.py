@@ -82,6 +82,11 @@ def _merge_multi_context(
     return merged
 
 
+def _shape_of(array: Any) -> Any:
+    """The shape of an array; an empty one of anything else, of which `as_batch` raises an error."""
+    return tuple(getattr(array, "shape", ()))
+
+
 def _is_ready(value: Any) -> bool:
     """False for an array of JAX that is still being computed."""
     ready = getattr(value, "is_ready", None)
@@ -289,7 +294,7 @@ class DataParallelExecutorGroup(GroupInspection):
         if len(arrays) != len(shapes):
             return False
         for array, shape in zip(arrays, shapes, strict=True):
-            own = array._cell.aval.shape if type(array) is NDArray else tuple(array.shape)
+            own = array._cell.aval.shape if type(array) is NDArray else _shape_of(array)
             if own != shape:
                 return False
         return True

@@ -70,6 +70,12 @@ def groups_of(group2ctxs: Any, count: int) -> list[dict[str, Context]]:
 def batch_size_of(descs: Sequence[DataDesc]) -> int:
     """The one batch size of all data inputs and labels; ShapeError where they have several."""
     axes = batch_axes(descs)
+    for desc in descs:
+        if axes[desc.name] >= len(desc.shape):
+            raise ShapeError(
+                f"bind: {desc.name}: got shape {tuple(desc.shape)}, expected the batch on axis "
+                f"{axes[desc.name]}, as in its layout {desc.layout!r}"
+            )
     sizes = {d.name: d.shape[axes[d.name]] for d in descs if axes[d.name] >= 0}
     if len(set(sizes.values())) != 1:
         listing = ", ".join(f"{d.name} {tuple(d.shape)}" for d in descs)
