@@ -14,7 +14,7 @@ import jax
 from modkit import engine, stream
 from modkit.callback import Run
 from modkit.constructors import check_at_least
-from modkit.errors import NotReadyError, ParameterError
+from modkit.errors import NotReadyError, ParameterError, wrong
 from modkit.io import DataBatch
 from modkit.kvstore import KVStore
 from modkit.metric import EvalMetric
@@ -31,6 +31,7 @@ from modkit.step.shards import FusedRule
 
 CALLS = ("forward", "backward", "forward_backward", "update", "update_metric")
 """The methods that `fit` calls for a batch where `train_on` does not run it."""
+_END = object()
 _calls_of = operator.attrgetter(*CALLS)
 
 UpdateRequest = tuple[Any, tuple[str, ...], tuple[Any, ...], FusedRule | None]
@@ -96,7 +97,9 @@ class Chunks:
         else:
             self._run.position = None
         self._place, self._chunk = 0, []
-        while len(self._chunk) < self._size and (batch := next(self._batches, None)) is not None:
+        while len(self._chunk) < self._size and (batch := next(self._batches, _END)) is not _END:
+            if batch is None:
+                raise wrong("fit: train_data: next()", None, "a DataBatch, or a StopIteration")
             # Several batches are copied, since iterators may reuse their arrays.
             self._chunk.append(held(batch) if self._size > 1 else batch)
         return self._chunk[0] if self._chunk else None

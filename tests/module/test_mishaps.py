@@ -104,6 +104,70 @@ def test_a_batch_that_fails_does_not_spoil_the_next():
     np.testing.assert_allclose(module.get_params()[1]["bn_moving_mean"].asnumpy(), 0.5)
 
 
+class Faulty(mx.io.DataIter):
+    """Three batches, of which the second is what it is given."""
+
+    def __init__(self, second):
+        super().__init__(8)
+        first = batches(1)[0]
+        self.batches, self.count = [first, second, first], 0
+        self.provide_data, self.provide_label = [("data", (8, 10))], [("softmax_label", (8,))]
+
+    def reset(self):
+        self.count = 0
+
+    def next(self):
+        if self.count == len(self.batches):
+            raise StopIteration
+        self.count += 1
+        return self.batches[self.count - 1]
+
+
+def made(data, label):
+    return mx.io.DataBatch([data], [label])
+
+
+FAULTY = {
+    "none": (None, r"next\(\): got None"),
+    "number": (5, "got int, expected a DataBatch"),
+    "tuple": ((np.ones((8, 10)), np.ones(8)), "expected a DataBatch"),
+    "text": (made("text", mx.nd.ones(8)), "got str in the batch"),
+    "list": (made([1, 2], mx.nd.ones(8)), "got list in the batch"),
+    "nothing": (made(None, None), "got NoneType in the batch"),
+    "scalar": (made(np.float32(1), np.ones(8)), r"data: got shape \(\), .* batch on axis 0"),
+    "few labels": (made(mx.nd.ones((8, 10)), mx.nd.ones(5)), "batch sizes"),
+    "few rows": (made(mx.nd.ones((5, 10)), mx.nd.ones(8)), "batch sizes"),
+}
+"""The second batch of an epoch, and the error."""
+
+
+@pytest.mark.parametrize("way", ["one by one", "several", "prefetched"])
+@pytest.mark.parametrize("kind", FAULTY)
+def test_a_batch_that_is_none_is_named_and_ends_no_epoch(kind, way):
+    second, says = FAULTY[kind]
+    data = Faulty(second)
+    if way == "prefetched":  # whose batches have the iterator's descriptions
+        data = mx.io.PrefetchingIter(data)
+    module = ready(mlp(), batches(1)[0])
+    with pytest.raises(mx.MXNetError, match=says):
+        module.fit(data, num_epoch=1, steps_per_call=3 if way == "several" else 1)
+    module.fit(batches(2), num_epoch=1)  # goes on
+    assert all(np.isfinite(value).all() for value in values(module).values())
+
+
+def test_a_batch_has_the_shapes_of_its_arrays_not_those_of_its_descriptions():
+    rows = np.random.RandomState(0).normal(size=(3, 10))
+    batch, label = made(mx.nd.array(rows), mx.nd.array([0, 1, 2])), [("softmax_label", (8,))]
+    module, other = (ready(mlp(), batches(1)[0]) for _ in range(2))
+    other.forward_backward(batch)
+    other.update()
+    batch.provide_data, batch.provide_label = [("data", (8, 10))], label
+    module.forward_backward(batch)
+    module.update()
+    assert module.data_shapes[0].shape == (3, 10)
+    assert_same(values(module), values(other))
+
+
 def test_refused_parameters_change_nothing():
     data = batches(1, shape=(2, 6, 6))
     module = ready(convnet(), data[0])
