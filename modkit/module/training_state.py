@@ -14,6 +14,7 @@ from modkit.errors import NotSupportedError, ParameterError
 from modkit.ndarray import NDArray, RowSparseNDArray, array
 from modkit.ndarray.storage import Cell, x64_for
 from modkit.optimizer.updater import Updater
+from modkit.signals import DeferredReads
 from modkit.step.shards import Parts
 
 _log = logging.getLogger(__name__)
@@ -49,7 +50,8 @@ def state_of(module: Any, updater: Any) -> State:
     group = module._exec_group
     store, one = group.store, group.store.home.count == 1
     added = [n for n in group.trained if group.grad_req[n] == "add"]
-    with store.lock:  # all of one step
+    # All of one step; and JAX compiles no program of a handler's read within the same one here.
+    with store.lock, DeferredReads():
         store.run()
         return {
             "params": {n: store.logical(s).get() for n, s in store.params.items()},
@@ -109,7 +111,7 @@ def load_state(module: Any, updater: Any, state: Mapping[str, Any]) -> None:
                 f"{'the state' if strange[0] in state[what] else 'the module'}"
             )
     _check_apart({len(rows) for rows in own.values()}, store)
-    with store.lock:
+    with store.lock, DeferredReads():
         store.run()
         module._stored_parameters().set(state["params"], None)
         for name, rows in own.items():

@@ -14,6 +14,7 @@ import pytest
 
 import modkit as mx
 from modkit.compile.program import Program
+from modkit.module import training_state
 from modkit.ndarray.storage import replacing
 from modkit.step.store import Store
 from tests.module.networks import assert_same, batches, convnet, mlp, ready, values
@@ -237,6 +238,32 @@ def test_a_signal_handler_may_train_at_any_instant_of_a_read_or_write(work):
         signal.signal(signal.SIGINT, handler)
     assert next(steps) > 20
     assert all(np.isfinite(value).all() for value in values(module).values())
+
+
+def test_a_signal_handler_that_saves_waits_for_a_save(monkeypatch):
+    """JAX refuses to compile a program within the compilation of the same one."""
+    batch, events = batches(1)[0], []
+    module, frozen = ready(mlp(), batch), training_state._frozen
+    train(module, batch, mx.metric.create("acc"))
+
+    def within(updater):
+        if not events:
+            events.append("begin")
+            signal.raise_signal(signal.SIGINT)
+            events.append("end")
+        return frozen(updater)
+
+    def save(*_):
+        events.append("handler")
+        module.state_dict()
+
+    monkeypatch.setattr(training_state, "_frozen", within)
+    handler = signal.signal(signal.SIGINT, save)
+    try:
+        module.state_dict()
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    assert events == ["begin", "end", "handler"]
 
 
 def test_a_signal_handler_may_read_the_outputs_of_inference_at_any_instant():
