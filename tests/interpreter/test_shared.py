@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import modkit as mx
 from modkit.interpreter import program_of
@@ -49,6 +50,7 @@ def _same(got, want):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.skipif(jax.__version_info__ <= (0, 10, 0), reason="not for NumPy in JAX 0.10.0")
 def test_a_function_is_traced_once_and_a_second_time_when_it_is_differentiated():
     fn, key = Counted(), object()
 

@@ -42,6 +42,7 @@ def test_rounding_of_the_gradient_grows_with_the_mean_only(mean, head_mean, off)
     stream = np.random.default_rng(0)
     data = stream.standard_normal((16, 5, 28, 28), np.float32) + np.float32(mean)
     head = stream.standard_normal(data.shape, np.float32) + np.float32(head_mean)
+    off *= 1 if jax.__version_info__ > (0, 10, 0) else 20  # its sums on CPUs have one accumulator
     for got, want in zip(_gradients(data, head), _exactly(data, head), strict=True):
         assert np.abs(got - want).max() < off * np.abs(want).max()
 

@@ -15,7 +15,7 @@ import pkgutil
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from types import FrameType, ModuleType
+from types import FrameType, GetSetDescriptorType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -91,7 +91,7 @@ class Shims:
         before = vars(module).get("__getattr__")
         for path, new in table.items():
             holder, name = _holder(module, path)
-            if holder is not module and not hasattr(holder, name):
+            if holder is not module and _lacks(holder, name):
                 self._add_method(holder, f"{module.__name__}.{path}", new)
         for path, keywords in KEYWORDS.get(module.__name__, {}).items():
             holder, name = _holder(module, path)
@@ -130,9 +130,11 @@ class Shims:
 
         name = path.rpartition(".")[2]
         attributes = gc.get_referents(cls.__dict__)[0]
+        before = {name: attributes[name]} if name in attributes else {}
         attributes[name] = method
         ctypes.pythonapi.PyType_Modified(ctypes.py_object(cls))
         self._undo.callback(ctypes.pythonapi.PyType_Modified, ctypes.py_object(cls))
+        self._undo.callback(attributes.update, before)
         self._undo.callback(attributes.pop, name)
 
     def _lenient(self, make: Callable[..., Any]) -> Callable[..., Any]:
@@ -198,6 +200,11 @@ def _holder(module: ModuleType, path: str) -> tuple[Any, str]:
     """The module, or its class of ``Class.name``, and the name."""
     cls, _, name = path.rpartition(".")
     return getattr(module, cls) if cls else module, name
+
+
+def _lacks(holder: Any, name: str) -> bool:
+    """Whether a class lacks a method; some of NumPy 2.0 are properties that raise the error."""
+    return not hasattr(holder, name) or isinstance(vars(holder).get(name), GetSetDescriptorType)
 
 
 def _warning_caller(make: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
