@@ -488,12 +488,13 @@ class Pass:
         own, store = arrays.own, arrays.store
         rest = changed.keys() - arrays.aux.keys()
         if store is not None:
-            aux = {n: v for n, v in changed.items() if n not in rest} if rest else changed
+            aux = changed if self.writes_aux else {}
+            aux = {n: v for n, v in aux.items() if n not in rest} if rest else aux
             found = grads or {}
             if own.grads:
                 found = {n: v for n, v in found.items() if n not in own.grads}
             if params is None or optimizer is None:
-                store.commit(self, aux if self.writes_aux else {}, found)
+                store.commit(self, aux, found)
             else:
                 store.replace(params, optimizer, aux, found)
         elif self.writes_aux:

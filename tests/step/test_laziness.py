@@ -136,6 +136,8 @@ ORDERS = [
     ["forward", "infer", "read_output", "backward", "read_gradient"],
     ["forward", "backward", "update", "backward", "read_gradient", "update"],
     ["forward", "write_weight", "backward", "backward", "read_gradient"],
+    ["forward", "backward", "read_gradient", "shrink_weight", "backward", "update"],
+    ["forward", "read_output", "backward", "read_gradient", "shrink_weight", "backward", "update"],
     ["infer", "shrink_weight", "backward", "read_gradient"],
     ["infer", "write_statistics", "backward", "read_gradient"],
     ["step", "read_state", "step", "read_state", "step", "read_weight", "step"],
