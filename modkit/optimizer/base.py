@@ -479,9 +479,10 @@ class Optimizer:
             np.array([self._multiplier(i, kind) for i in indices], np.float64)
             for kind in ("lr_mult", "wd_mult")
         )
-        inputs = indices, dict(self.lr_mult), dict(self.wd_mult), dict(self.idx2name)
-        cached = self._derived["multipliers"] = inputs, (rates, decays)
-        return cached[1]
+        if not self.param_dict:  # whose objects may change
+            inputs = indices, dict(self.lr_mult), dict(self.wd_mult), dict(self.idx2name)
+            self._derived["multipliers"] = inputs, (rates, decays)
+        return rates, decays
 
     # ── Registry and pickling ───────────────────────────────────────────────────────────────
 

@@ -25,6 +25,9 @@ from modkit.optimizer.update_rules import FormulaRule, TreeRule, UpdateRule
 from modkit.overriding import of_modkit, overrides
 from modkit.signals import DeferredSignals
 
+_TABLES = 4096
+"""Lists of parameters of which an optimizer keeps the latest table."""
+
 
 class RuleOptimizer(Optimizer):
     """An optimizer defined by an `UpdateRule`: eager in ``update``, traced in ``tree_rule``.
@@ -115,6 +118,8 @@ class RuleOptimizer(Optimizer):
             raise
         if constant:
             table.flags.writeable = False
+            if len(tables) >= _TABLES:  # as of lists that are drawn anew in each step
+                tables.clear()
             tables[indices] = multipliers, settings, table
         return table
 

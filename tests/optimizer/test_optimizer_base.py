@@ -79,6 +79,17 @@ def test_param_dict_comes_first():
     assert sgd._get_lr(0) == pytest.approx(0.05)
     assert sgd._get_wd(0) == 6.0
     assert sgd.hyper([0]).tolist() == [pytest.approx([0.05, 6.0, 1.0])]
+    assert sgd.hyper([0, 1])[:, 1].tolist() == [6.0, 1.0]
+    sgd.param_dict = {}
+    assert sgd.hyper([0, 1])[:, 1].tolist() == [1.0, 1.0]
+
+
+def test_the_tables_of_many_lists_are_not_all_kept(monkeypatch):
+    monkeypatch.setattr("modkit.optimizer.rule_optimizer._TABLES", 8)
+    sgd = opt.create("sgd", learning_rate=0.5)
+    for at in range(50):
+        assert sgd.hyper([0, at + 1])[:, 0].tolist() == [0.5, 0.5]
+    assert len(sgd._derived["tables"]) <= 8
 
 
 def test_hyper_sees_multipliers_changed_in_place():
