@@ -184,9 +184,9 @@ class Run:
             self.eval_metric.reset()
             self.call("on_epoch_begin")
 
-    def all_have(self, batch: Any) -> bool:
-        """Whether every worker has a batch; also agrees on `stopping`."""
-        return self._agreed(batch is not None) == self.workers.size
+    def all_have(self, has: bool) -> bool:
+        """Whether every worker has a batch (this one: ``has``); also agrees on `stopping`."""
+        return self._agreed(has) == self.workers.size
 
     def agree(self) -> None:
         """Agree with all workers on `stopping`."""

@@ -140,7 +140,7 @@ def while_all_have(batches: Iterable[Any], run: Run) -> Iterable[Any]:
 
 
 def _while_all(batches: Iterator[Any], run: Run) -> Iterator[Any]:
-    while run.all_have(batch := next(batches, None)):
+    while run.all_have((batch := next(batches, _END)) is not _END):
         yield batch
 
 

@@ -3,12 +3,14 @@
 import itertools
 import logging
 import threading
+from types import SimpleNamespace
 
 import jax
 import numpy as np
 import pytest
 
 import modkit as mx
+from modkit.module.steps import while_all_have
 from tests.module.networks import assert_same, batches, convnet, mlp, ready, values
 
 
@@ -153,6 +155,11 @@ def test_a_batch_that_is_none_is_named_and_ends_no_epoch(kind, way):
         module.fit(data, num_epoch=1, steps_per_call=3 if way == "several" else 1)
     module.fit(batches(2), num_epoch=1)  # goes on
     assert all(np.isfinite(value).all() for value in values(module).values())
+
+
+def test_a_batch_that_is_none_ends_no_epoch_of_several_workers():
+    run = SimpleNamespace(workers="several", all_have=lambda has: has)
+    assert list(while_all_have([1, None, 2], run)) == [1, None, 2]  # `Chunks` refuses the None
 
 
 def test_a_batch_has_the_shapes_of_its_arrays_not_those_of_its_descriptions():
