@@ -58,7 +58,7 @@ def write_array(file: BinaryIO | Buffers, array: NDArray | np.ndarray, *, newest
 def _unmoved(array: NDArray) -> np.ndarray:
     """The values, read where they lie: their place decides whether NumPy or XLA updates them."""
     cell = array._cell
-    return np.asarray(cell.lent() if cell.is_on_host else cell.peek())
+    return np.asarray(cell.lent() if cell.is_on_host else cell.get())
 
 
 def _write_sparse(file: BinaryIO | Buffers, array: BaseSparseNDArray, newest: bool) -> None:

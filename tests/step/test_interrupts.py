@@ -209,7 +209,7 @@ def test_a_signal_handler_may_read_at_any_instant(step, stride, read):
     assert len(seen) > 5
 
 
-@pytest.mark.parametrize("work", ["read", "copies", "part", "write", "edit"])
+@pytest.mark.parametrize("work", ["read", "copies", "part", "record", "write", "edit"])
 def test_a_signal_handler_may_train_at_any_instant_of_a_read_or_write(work):
     """A step donates the buffers that the interrupted code has found."""
     batch = batches(1)[0]
@@ -219,6 +219,7 @@ def test_a_signal_handler_may_train_at_any_instant_of_a_read_or_write(work):
         "read": weight.asnumpy,
         "copies": module.get_params,
         "part": weight[1:2].asnumpy,
+        "record": weight.__getstate__,  # as in a file
         "write": lambda: weight.__setitem__(slice(None), 1),
         "edit": lambda: weight[0:1].__setitem__(slice(None), 1),
     }
