@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,7 @@ from modkit.ops.stype import ROWS
 from modkit.optimizer.base import Optimizer
 from modkit.optimizer.calls import Indices
 from modkit.optimizer.eager_update import update_arrays, update_rows
-from modkit.optimizer.update_rules import FormulaRule, TreeRule, UpdateRule
+from modkit.optimizer.update_rules import FormulaRule, TreeRule, UpdateRule, zeros
 from modkit.overriding import of_modkit, overrides
 from modkit.signals import DeferredSignals
 
@@ -210,9 +211,14 @@ class RuleOptimizer(Optimizer):
         if not _updates_by_rule(type(self)):
             return state
         state = jax.tree.map(lambda x: x._as_dense() if isinstance(x, NDArray) else x, state)
-        tree = TreeRule(self._require_rule(), bool(self.multi_precision))
-        expected = jax.eval_shape(tree.init_one, weight._cell.aval)
-        wanted, got = _shapes(expected), _shapes(state)
+        rule, got = self._require_rule(), _shapes(state)
+        tree = TreeRule(rule, bool(self.multi_precision))
+        wanted = _shapes(jax.eval_shape(tree.init_one, weight._cell.aval))
+        if wanted != got and isinstance(rule, FormulaRule) and rule.of_state is not None:
+            tree = dataclasses.replace(tree, rule=dataclasses.replace(rule, start=zeros))
+            if _shapes(jax.eval_shape(tree.init_one, weight._cell.aval)) == got:
+                self._derived["velocities"] = True
+                return state  # of an earlier rule, as before the momentum was set to 0
         if wanted != got:
             raise ShapeError(
                 f"{type(self).__name__}: the state saved for parameter "

@@ -137,6 +137,28 @@ def test_loaded_states_move_to_the_weight():
     assert [s.context for s in again.states[0]] == [cpu(1), cpu(1)]
 
 
+@pytest.mark.parametrize("row_sparse", [False, True])
+@pytest.mark.parametrize("name", ["sgd", "nag", "signum"])
+def test_states_of_a_momentum_that_was_set_to_0_are_loaded(name, row_sparse):
+    """As in MXNet: a training that has set it goes on from its own states."""
+
+    def trained(load):
+        updater = opt.get_updater(opt.create(name, momentum=0.5, learning_rate=0.1, wd=0.1))
+        weight, grad = nd.array([[1, 2], [3, 4]]), nd.array([[0, 0], [1, 2]])
+        if row_sparse:
+            grad = grad.tostype("row_sparse")
+        for step in range(4):
+            updater(0, grad, weight)
+            updater.optimizer.momentum = 0.0
+            if load and step == 1:
+                states = updater.get_states(dump_optimizer=True)
+                updater = opt.get_updater(opt.create(name))
+                updater.set_states(states)
+        return weight.asnumpy().tolist()
+
+    assert trained(load=True) == trained(load=False)
+
+
 def test_states_of_another_network_are_refused():
     updater = opt.get_updater(opt.create("adam"))
     updater(0, nd.ones((2,)), nd.ones((2,)))
