@@ -62,8 +62,8 @@ class LRScheduler(ChecksArguments):
         ParameterError: a value is out of range.
 
     Differs: where several contexts train alike and the store does not update, MXNet calls a user's
-    schedule for each of them; here they share the rates. A ``learning_rate`` of the optimizer that
-    replaces another ``base_lr`` than the default is a warning here; MXNet prints a line.
+    schedule for each of them; here they share the rates. Where the optimizer's ``learning_rate``
+    replaces a ``base_lr`` that was set, there is a warning; MXNet prints a line.
     """
 
     def __init__(

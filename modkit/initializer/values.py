@@ -266,7 +266,7 @@ def _check(what: str, got: str, choices: tuple[str, ...]) -> None:
 
 
 def _check_from_0(what: str, got: float) -> None:
-    expect(got >= 0, what, got, "a number from 0 on")
+    expect(got >= 0, what, got, "0 or more")
 
 
 def _check_matrix(kind: str, name: str | None, arr: NDArray) -> None:

@@ -170,7 +170,7 @@ class ImageRecordBase(MXDataIter):
             self._labels = {line.number: np.array(line.labels, np.float32) for line in lines}
 
     def _image(self, image: np.ndarray, label: np.ndarray, drawn: Drawn) -> Labelled:
-        """The image, (C, H, W), and the label of a batch."""
+        """The (C, H, W) image of a batch, from a decoded (H, W, C) one, and its label."""
         raise NotImplementedError
 
     def _label_of(self, header: IRHeader) -> np.ndarray:

@@ -53,9 +53,9 @@ class CSVIter(_TableIter):
 
     Differs: the files are read when the iterator is made; ``reset`` in the middle of an epoch goes
     to the beginning; as integers, ``1.0e+01`` is 10, of which MXNet reads the 1. A first batch that
-    is incomplete is padded with its rows; MXNet 1.9.1 has memory there that nothing wrote, or an
-    error with ``round_batch``. Before `next`, its ``iter_next`` stays at the first batch; at the
-    end of the file `getdata` ends its process.
+    is incomplete is padded with its own rows; in MXNet 1.9.1 the padding is unwritten memory, or
+    with ``round_batch`` an error. MXNet's ``iter_next`` stays at the first batch if `next` was
+    never called, and its `getdata` at the end of the file ends the process.
 
     Args:
         data_csv: path of the data; or several with ``;`` between.

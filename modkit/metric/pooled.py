@@ -16,7 +16,7 @@ Average = Literal["macro", "micro"]
 class PooledMetric(TracedMetric):
     """The base of metrics with a value of counts or moments, which are pooled over batches.
 
-    A subclass defines what a pool is: ``_empty``, ``_joined`` and ``score``.
+    A subclass has ``_empty`` and ``score``, and ``_joined`` if its pools cannot be added by ``+``.
 
     Args:
         **options: ``average``: ``"macro"``, the mean of the scores of the updates, or ``"micro"``,

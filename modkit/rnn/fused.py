@@ -59,7 +59,7 @@ class FusedRNNCell(BaseRNNCell):
 
     @property
     def _gate_names(self) -> Sequence[str]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """See `BaseRNNCell`; a property, which a subclass may override."""
+        """See `BaseRNNCell`."""
         return [*GATE_NAMES[self._mode]]
 
     @property
@@ -93,7 +93,7 @@ class FusedRNNCell(BaseRNNCell):
         return parts
 
     def _by_gates(self, shapes: GateShapes) -> GateShapes:
-        """Names with those of this cell's gates, which are a subclass's own or the mode's."""
+        """The same shapes, their names with `_gate_names`, which a subclass may override."""
         both = [*zip(GATE_NAMES[self._mode], self._gate_names, strict=True)]
         for at, (name, shape) in enumerate(shapes):
             stem, kind = name.rsplit("_", 1)

@@ -173,7 +173,7 @@ def _pooled(node: OnnxNode, pool_type: _Kind, value: float, **kwargs: Any) -> Sy
 
 
 def _of_any_sign(node: OnnxNode, pool_type: _Kind) -> Symbol:
-    """The input, its magnitude for a norm: MXNet's sums powers, whose sign an odd one keeps."""
+    """The input; its magnitude for a norm, whose odd powers keep signs in MXNet."""
     return sym.abs(node.symbol()) if pool_type == "lp" else node.symbol()
 
 
