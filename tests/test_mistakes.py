@@ -392,6 +392,22 @@ MISTAKES = [
         "",
     ),
     (
+        "mx.sym.Concat(x, np.ones((2, 3)))",
+        "ParameterError",
+        "Concat: input 1",
+        "got ndarray",
+        "expected a Symbol",
+        "functions of arrays are in mx.nd",
+    ),
+    (
+        "mx.nd.Concat(mx.nd.ones((2, 3)), x)",
+        "ParameterError",
+        "Concat: input 1",
+        "got Symbol",
+        "expected an NDArray",
+        "functions of symbols are in mx.sym",
+    ),
+    (
         'mx.sym.FullyConnected("data", num_hidden=3)',
         "ParameterError",
         "FullyConnected",

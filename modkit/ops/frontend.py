@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from modkit.errors import NameNotFoundError, ParameterError, nearest, not_taken, warn_caller
+from modkit.errors import NameNotFoundError, ParameterError, nearest, not_taken, warn_caller, wrong
 from modkit.ops.entry import Op
 from modkit.ops.parameters import Attrs, DType, spelled
 from modkit.ops.registry import OPS
@@ -83,11 +83,8 @@ def sort_call(
         if not is_tensor(value):
             first = next((n for n in op.types if n not in op.defaults), None)
             by_name = first and isinstance(value, Number | str | tuple)
-            raise ParameterError(
-                f"{op.name}: input {name!r}: got {type(value).__name__}, "
-                f"expected {_EXPECTED.get(type(value).__name__, 'an array or symbol')}"
-                + (f"; parameters go by name, as {first}={value!r}" if by_name else "")
-            )
+            hint = f"; parameters go by name, as {first}={value!r}" if by_name else ""
+            raise no_input(op, repr(name), value, hint)
     if attrs.get("dtype", "") is None and op.types["dtype"] == DType:
         attrs["dtype"] = "float64"  # NumPy's default, which MXNet's functions take for None
     return tensors, attrs
@@ -147,11 +144,14 @@ def _shifts(op: Op) -> bool:
     return any(name in op.when for name in op.inputs[:-1])
 
 
-_EXPECTED = {
-    "NDArray": "a Symbol, such as mx.sym.Variable('data'); functions of arrays are in mx.nd",
-    "Symbol": "an NDArray; functions of symbols are in mx.sym",
-}
-"""The expected input where the other kind is given."""
+def no_input(op: Op, which: object, value: object, hint: str = "") -> ParameterError:
+    """The error of a value that is no input; it says which module takes arrays, or symbols."""
+    expected = f"an array or symbol{hint}"
+    if type(value).__name__ == "Symbol":
+        expected = "an NDArray; functions of symbols are in mx.sym"
+    elif isinstance(value, np.ndarray | jax.Array) or hasattr(value, "asnumpy"):
+        expected = "a Symbol, such as mx.sym.Variable('data'); functions of arrays are in mx.nd"
+    return wrong(f"{op.name}: input {which}", type(value), expected)
 
 
 def _sort_variadic(
@@ -162,12 +162,9 @@ def _sort_variadic(
     tensors = list(args)
     attrs = _attributes(op, kwargs)
     tensors += [attrs.pop(n) for n in list(attrs) if n not in op.types and is_tensor(attrs[n])]
-    for value in tensors:
+    for at, value in enumerate(tensors):
         if not is_tensor(value):
-            raise ParameterError(
-                f"{op.name}: got {type(value).__name__} among its inputs, "
-                "expected arrays or symbols only"
-            )
+            raise no_input(op, at, value)
     attrs.setdefault(op.variadic or "", len(tensors))
     return tensors, attrs
 

@@ -9,7 +9,7 @@ from modkit.attribute import AttrScope
 from modkit.errors import ParameterError, not_taken, typed, warn_caller
 from modkit.name import NameManager
 from modkit.ops.entry import Op
-from modkit.ops.frontend import named_after, refuse_unknown, sort_call
+from modkit.ops.frontend import named_after, no_input, refuse_unknown, sort_call
 from modkit.symbol.attrs import HIDDEN, check_for_op, check_strings, is_private, spell, stored_name
 from modkit.symbol.graph import Entry, Node, joined, parsed
 
@@ -95,7 +95,9 @@ def _split(
         return [], dict(tensors), params
     if len(args) == 1 and isinstance(args[0], list | tuple):
         args = args[0]
-    for value in args:
+    for at, value in enumerate(args):
+        if hasattr(value, "shape"):  # an array, whose `repr` is long
+            raise no_input(op, at, value)
         if not is_symbol(value):
             raise ParameterError(
                 f"{op.name}: got {value!r} of type {type(value).__name__}, expected a Symbol; "
