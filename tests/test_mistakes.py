@@ -826,7 +826,15 @@ MISTAKES = [
         "bind",
         "got ['dota']",
         "the module was made with data_names=['data']",
-        "",
+        "give the iterator these names, as NDArrayIter({'data': array}, ...)",
+    ),
+    (
+        'mx.mod.Module(x + mx.sym.var("y"), ["data"], []).bind([("data", (5, 4)), ("y", (5, 4))])',
+        "ParameterError",
+        "bind",
+        "got ['data', 'y']",
+        "the module was made with data_names=['data']",
+        "make it with Module(..., data_names=['data', 'y'])",
     ),
     (
         'mx.mod.Module(net()).bind([("data", (5,))], [("softmax_label", (4,))])',

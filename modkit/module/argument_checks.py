@@ -66,11 +66,16 @@ def check_bound_names(module: Any, data: Sequence[str], labels: Sequence[str]) -
             differences of labels are a warning.
     """
     data_names, label_names = module._data_names, module._label_names
-    if sorted(data) != sorted(data_names):
-        raise ParameterError(
-            f"bind: data_shapes: got {data}, but the module was made with data_names={data_names}"
-        )
     arguments = module._symbol.list_arguments()
+    if sorted(data) != sorted(data_names):
+        fix = f"make it with Module(..., data_names={data})"
+        if not {*data_names} <= {*data} <= {*arguments}:
+            arrays = ", ".join(f"{name!r}: array" for name in data_names)
+            fix = f"give the iterator these names, as NDArrayIter({{{arrays}}}, ...)"
+        raise ParameterError(
+            f"bind: data_shapes: got {data}, but the module was made with data_names={data_names}; "
+            f"{fix}"
+        )
     left = [n for n in label_names if n in arguments and n not in labels]
     if left and not set(labels) <= {*arguments}:
         raise ParameterError(
