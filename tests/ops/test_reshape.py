@@ -85,7 +85,7 @@ def test_the_one_unknown_size_of_the_input_follows_from_the_output(sizes, data):
     ("codes", "words"),
     [
         ((0, 0), "got shape (0, 0), which makes (2, 3) = 6 elements; expected 24"),
-        ((5,), "expected 24, as in (2, 3, 4)"),
+        ((5,), "got shape (5,) = 5 elements; expected 24, as in (2, 3, 4)"),
         ((-1, -1), "expected -1 at most once"),
         ((-1, 5), "24 elements cannot be divided by 5"),
         ((0, 0, 0, 0), "does not fit (2, 3, 4)"),

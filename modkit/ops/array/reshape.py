@@ -39,9 +39,12 @@ def reshape_sizes(sizes: Shape, codes: Sequence[int], *, reverse: bool = False) 
     if -1 in made:
         made[made.index(-1)] = _missing(sizes, [m for m in made if m != -1], codes)
     if complete(sizes) and complete(tuple(made)) and math.prod(made) != math.prod(sizes):
+        shape = str(tuple(codes))
+        if made != list(codes):
+            shape += f", which makes {tuple(made)}"
         raise ShapeError(
-            f"Reshape: got shape {tuple(codes)}, which makes {tuple(made)} = {math.prod(made)} "
-            f"elements; expected {math.prod(sizes)}, as in {sizes}"
+            f"Reshape: got shape {shape} = {math.prod(made)} elements; "
+            f"expected {math.prod(sizes)}, as in {sizes}"
         )
     return tuple(made)
 
