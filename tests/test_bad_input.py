@@ -198,6 +198,8 @@ NAMES = [
      ["forward", "unknown argument 'dat'", "Did you mean 'data'", "Arguments: "]),
     (lambda: net().infer_shape(dat=(2, 5)), ValueError, ["infer_shape", "'dat'", "'data'"]),
     (lambda: net()["softmax"], ValueError, ["no output 'softmax'", "'softmax_output'"]),
+    (lambda: net().get_internals()["fc1"], ValueError,
+     ["no output 'fc1'", "Did you mean 'fc1_output'?"]),
     (lambda: net().bind(mx.cpu(), arrays(fc1_bias=None)), ValueError,
      ["bind", "'fc1_bias' is missing in args", "it has data", "expected an array for each of"]),
     (lambda: net().bind(mx.cpu(), [mx.nd.zeros((2, 5))]), ValueError,

@@ -132,7 +132,9 @@ class Symbol(Fluent):
             raise NameNotFoundError(
                 f"{self._shown}: {count} outputs are called {name!r}; choose by number"
             )
-        raise NameNotFoundError(f"{self._shown}: no output {name!r}.{nearest(name, outputs)}")
+        own = f"{name}_output"
+        hint = f" Did you mean {own!r}?" if own in outputs else nearest(name, outputs)
+        raise NameNotFoundError(f"{self._shown}: no output {name!r}.{hint}")
 
     def list_arguments(self) -> list[str]:
         """Names of the inputs that gradients can be taken for: data, labels, parameters."""
