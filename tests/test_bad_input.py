@@ -523,6 +523,13 @@ def test_an_error_of_an_eager_call_ends_the_traceback():
     assert __file__ in lines[1] and len(lines) <= 9
 
 
+def test_an_error_of_a_metric_in_the_step_has_no_note_of_jax():
+    with pytest.raises(ValueError, match="top_k is 9") as caught:
+        batches = mx.io.NDArrayIter(rows, rows[:, 0], 4)
+        module().fit(batches, num_epoch=1, eval_metric=mx.metric.TopKAccuracy(9))
+    assert "JAX has removed" not in "".join(traceback.format_exception(caught.value))
+
+
 def test_an_error_of_a_bind_has_no_note_of_jax():
     """Those of its causes, which a traceback prints too, are removed."""
     with pytest.raises(ValueError, match=r"got shape \(2, 3\)") as caught:

@@ -27,6 +27,7 @@ from modkit.compile.cache_key import (
 from modkit.compile.disk_cache import DiskCache, default_cache
 from modkit.compile.executables import Kept, graphs, uses
 from modkit.compile.progress import CompilationProgress
+from modkit.errors import ModkitError
 from modkit.fork import process
 from modkit.gc_pause import uncollected
 from modkit.tuning.config import current
@@ -240,7 +241,11 @@ class Program(Kept):
     def _lowered(self, args: Sequence[Any]) -> Any:
         """The program as HLO. Collections are a sixth of the time of ResNet-50's trace."""
         with uncollected():
-            return self._jitted.lower(*args)
+            try:
+                return self._jitted.lower(*args)
+            except ModkitError as error:
+                vars(error).pop("__notes__", None)  # JAX's, on frames that it hides
+                raise
 
     def _text_key(self, text: str, kept: str, device: Any) -> str | None:
         """The cache key of a traced program; ``None`` if modkit is imported from an archive."""
