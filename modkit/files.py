@@ -50,13 +50,16 @@ class MissingFileError(ModkitError, FileNotFoundError):
 
 
 def missing_file(path: str | os.PathLike[str]) -> MissingFileError:
-    """The error of a missing file, with similar names in its folder."""
+    """The error of a missing file, with similar names in its folder; for a prefix, its files."""
     name = os.fspath(path)
     folder, own = os.path.split(name)
     try:
         with os.scandir(folder or ".") as beside:
-            names = (each.name for each in itertools.islice(beside, 1000))
-            close = nearest(own, (name for name in names if nearest(_stem(own), [_stem(name)])))
+            names = [each.name for each in itertools.islice(beside, 1000)]
+        of_prefix = sorted(name for name in names if name.startswith(f"{own}-"))[-3:]
+        close = nearest(own, (name for name in names if nearest(_stem(own), [_stem(name)])))
+        if of_prefix:
+            close = f" Did you mean {', '.join(map(repr, of_prefix))}?"
         hint = close and f".{close}"
     except OSError as error:  # a folder that is there may refuse to be listed
         absent = isinstance(error, FileNotFoundError | NotADirectoryError)

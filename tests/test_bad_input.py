@@ -501,6 +501,7 @@ def test_a_missing_file_names_the_nearest_of_those_beside_it(tmp_path, monkeypat
     for read, nearest in (
         (lambda: mx.nd.load(str(tmp_path / "modle-0001.params")), "'model-0001.params'"),
         (lambda: mx.sym.load(str(tmp_path / "model-symbl.json")), "'model-symbol.json'"),
+        (lambda: mx.sym.load(str(tmp_path / "model")), "'model-0001.params', 'model-symbol.json'?"),
         (lambda: mx.model.load_checkpoint(str(tmp_path / "modle"), 1), "'model-symbol.json'"),
         (lambda: mx.io.CSVIter(str(tmp_path / "model.csv"), (1,), batch_size=1), "'model-"),
     ):
