@@ -46,6 +46,8 @@ VALUES = [
     ("min by axis", lambda: mx.nd.min(mx.nd.array(LONG), axis=1), [0, nan, nan]),
     ("max of float16", lambda: mx.nd.max(mx.nd.array([1, nan, 3], dtype="float16")), [nan]),
     ("sign", lambda: mx.nd.sign(mx.nd.array([nan, -2, 3])), [0, -1, 1]),
+    ("take", lambda: mx.nd.take(COLUMN, mx.nd.array([nan, 2]), mode="raise"), [1, 3]),
+    ("gather_nd", lambda: mx.nd.gather_nd(COLUMN, mx.nd.array([[nan, 2]])), [1, 3]),
     ("relu", lambda: mx.nd.relu(mx.nd.array([nan, -2, 3])), [nan, 0, 3]),
     (
         "one_hot of bytes",
@@ -253,6 +255,16 @@ REFUSED = [
         "take before the beginning",
         lambda: mx.nd.take(COLUMN, mx.nd.array([-1]), mode="raise").asnumpy(),
         "indices: got -1, expected 0 .. 2",
+    ),
+    (
+        "gather_nd at infinity",
+        lambda: mx.nd.gather_nd(COLUMN, mx.nd.array([[-inf]])).asnumpy(),
+        f"indices: got {-(2**31)} for axis 0, expected -3 .. 2",
+    ),
+    (
+        "take at infinity",
+        lambda: mx.nd.take(COLUMN, mx.nd.array([inf]), mode="raise").asnumpy(),
+        f"indices: got {2**31 - 1}, expected 0 .. 2",
     ),
     ("two elements without axes", lambda: SAMPLE.reshape(()), "(2,) cannot become ()"),
     ("no shape", lambda: mx.nd.Reshape(SAMPLE), "Reshape: shape: got () for (2,)"),

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from modkit import interpreter
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ops.dtype_inference import first_by_default, first_decides
 from modkit.ops.elementwise.arithmetic import convert
@@ -21,8 +22,10 @@ from modkit.ops.stype import DENSE, Storage, if_csr
 
 def whole(indices: Any) -> Any:
     """Indices as whole numbers: fractions are cut off, small and unsigned types widened."""
-    wide = indices.dtype in (jnp.int64, jnp.uint64)
-    return indices.astype(jnp.int64) if wide else indices.astype(jnp.int32)
+    kind = np.dtype(np.int64 if indices.dtype in (jnp.int64, jnp.uint64) else np.int32)
+    if isinstance(indices, np.ndarray):
+        return interpreter.quietly(interpreter.convert, indices, kind)  # as XLA: NaN is 0
+    return indices.astype(kind)
 
 
 def within(indices: jax.Array, size: int, mode: str) -> jax.Array:
