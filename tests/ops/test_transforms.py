@@ -63,8 +63,10 @@ def test_sizes_follow_both_ways(name, given, made):
     assert symbol.infer_shape(x=(2, 4, 5, given))[1] == [(2, 4, 5, made)]
     back = (symbol * sym.Variable("y")).infer_shape_partial(y=(2, made), x=(2, 0))
     assert back[0] == [(2, given), (2, made)]
-    with pytest.raises(ShapeError, match="expected 2 or 4 axes"):
+    with pytest.raises(ShapeError, match="got 3 axes, expected 2 or 4 axes"):
         symbol.infer_shape(x=(2, 3, 4))
+    with pytest.raises(ShapeError, match="got 3 axes, expected 2 or 4 axes"):
+        (symbol * sym.Variable("y", shape=(2, 3, 4))).infer_shape()
 
 
 def test_parts_come_in_pairs():

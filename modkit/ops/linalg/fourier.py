@@ -27,7 +27,7 @@ def _rule(last: Callable[[int], int], back: Callable[[int], int]) -> Callable[..
     @by_axes("data")
     def rule(data: list[int], made: list[int], _attrs: Attrs) -> None:
         if len(data) not in (2, 4):
-            raise ShapeError(f"data: got shape {tuple(data)}, expected 2 or 4 axes")
+            raise ShapeError(f"data: got {len(data)} axes, expected 2 or 4 axes")
         for axis in range(len(data) - 1):
             link("data", data, axis, made, axis)
         link("data", data, len(data) - 1, made, len(data) - 1, last, back)
