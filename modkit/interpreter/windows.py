@@ -131,7 +131,8 @@ def gather(out: Any, params: Any) -> Run:
     takes = clips and bool(out.size) and _others(names, out.shape, offset) == (0, (), ())
 
     def run(x: Array, starts: Array) -> Array:
-        if takes and x.shape[1:] == sizes[1:]:  # whole rows
+        # Whole rows; NumPy's positions are signed, so the largest of uint64 would be negative.
+        if takes and starts.dtype.kind == "i" and x.shape[1:] == sizes[1:]:
             return x.take(starts[..., 0].astype(np.intp), 0, mode="clip")
         usual = _usual(x, starts, names, out.shape, offset, clips)
         if usual is not None:

@@ -267,6 +267,16 @@ def test_the_work_of_picking_rows_is_that_of_the_rows():
     assert cost_s(50_000) == pytest.approx(cost_s(100), rel=0.1)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "uint32", "int64", "uint64"])
+def test_rows_outside_are_the_nearest_ones_for_all_types_of_indices(dtype):
+    rows, limits = np.arange(6, dtype=np.float32).reshape(3, 2), np.iinfo(dtype)
+    at = np.array([limits.min, 1, limits.max], dtype)
+    with jax.enable_x64(True):
+        closed = jax.make_jaxpr(lambda x, at: jnp.take(x, at, 0, mode="clip"))(rows, at)
+    (made,) = program_of(closed)(rows, at)
+    np.testing.assert_array_equal(made, rows)
+
+
 def test_values_are_freed_after_their_last_use():
     numbers = np.ones(100_000, np.float32)
 
