@@ -266,6 +266,11 @@ REFUSED = [
         lambda: mx.nd.take(COLUMN, mx.nd.array([inf]), mode="raise").asnumpy(),
         f"indices: got {2**31 - 1}, expected 0 .. 2",
     ),
+    (
+        "potrf of an indefinite matrix beside one with NaN",
+        lambda: mx.nd.linalg.potrf(mx.nd.array([[[nan, 0], [0, 1]], [[1, 2], [2, 1]]])).asnumpy(),
+        "got a matrix of shape (2, 2, 2) without a Cholesky factor",
+    ),
     ("two elements without axes", lambda: SAMPLE.reshape(()), "(2,) cannot become ()"),
     ("no shape", lambda: mx.nd.Reshape(SAMPLE), "Reshape: shape: got () for (2,)"),
     ("no sizes", lambda: COLUMN[:1].reshape(), "reshape: got no shape"),

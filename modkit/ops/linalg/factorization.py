@@ -28,15 +28,17 @@ def _mirrored(A: jax.Array) -> jax.Array:
 
 def _check_definite(arrays: Sequence[Any], results: Sequence[Any], attrs: Attrs) -> None:
     """Raise ParameterError for a finite matrix that has no Cholesky factor."""
+    if np.isfinite(results[0]).all():
+        return
     A = np.asarray(arrays[0])
-    if not np.isfinite(results[0]).all() and np.isfinite(A).all():
-        try:
-            np.linalg.cholesky(A if attrs["lower"] else A.swapaxes(-1, -2))
-        except np.linalg.LinAlgError:
-            raise ParameterError(
-                f"_linalg_potrf: A: got a matrix of shape {A.shape} without a Cholesky factor, "
-                "expected symmetric positive definite ones"
-            ) from None
+    finite = A[np.isfinite(A).all((-1, -2))]
+    try:
+        np.linalg.cholesky(finite if attrs["lower"] else finite.swapaxes(-1, -2))
+    except np.linalg.LinAlgError:
+        raise ParameterError(
+            f"_linalg_potrf: A: got a matrix of shape {A.shape} without a Cholesky factor, "
+            "expected symmetric positive definite ones"
+        ) from None
 
 
 def _check_factor(arrays: Sequence[Any], _attrs: Attrs) -> None:
