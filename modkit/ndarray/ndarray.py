@@ -93,9 +93,10 @@ _DTYPE_MX_TO_NP = {-1: None, **{n: jnp.dtype(name).type for n, name in DTYPE_COD
 """NumPy's type by MXNet's number, in which programs look types up."""
 _DTYPE_NP_TO_MX = {kind: number for number, kind in _DTYPE_MX_TO_NP.items()}
 
-_FEW_ELEMENTS, _MANY_ELEMENTS = 1 << 16, 1 << 22
-"""Up to as many, NumPy's cast takes less time than a program: one of halves or to small integers,
-and others."""
+_FEW_ELEMENTS = 1 << 16
+"""Up to as many, NumPy casts halves, or to small integers, in less time than a program."""
+_MANY_ELEMENTS = 1 << 22
+"""The same of all other casts."""
 _NUMBER = (bool, int, float, np.number, np.bool_)
 _FROM_DENSE: dict[str, Callable[[NDArray], NDArray]] = {}
 

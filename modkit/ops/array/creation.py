@@ -16,7 +16,7 @@ from modkit.ops.stype import Storage, first
 
 
 def require_shape(name: str, shape: Shape | None) -> Shape:
-    """The shape, with 0 for a -1, a size to be inferred; ShapeError for none and lower sizes."""
+    """The shape, with 0 for -1, a size to be inferred; ShapeError for ``None`` or a size below."""
     if shape is None:
         raise ShapeError(f"{name}: got no shape, expected one such as shape=(2, 3)")
     if min(shape, default=0) < -1:
