@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-CALL_S = 60e-6
+_CALL_S = 60e-6
 """The time of a compiled call with an array on the host, whose transfer takes most of it."""
 
 NODE_S = 10e-6
@@ -35,13 +35,13 @@ def compilation_s(steps: int, draws: int = 0) -> float:
     return 0.03 + 0.002 * steps + _DRAW_S * draws
 
 
-def calls_of_program(cost_s: float, compiling_s: float, call_s: float) -> float:
+def calls_of_program(cost_s: float, compiling_s: float) -> float:
     """The calls of a program that NumPy runs.
 
     All, where one takes NumPy no longer than a compiled call; else as many as take as long as
     compiling.
     """
-    return math.inf if cost_s <= call_s else compiling_s // cost_s
+    return math.inf if cost_s <= _CALL_S else compiling_s // cost_s
 
 
 def calls_of_tape(cost_s: float, steps: int) -> float:

@@ -22,7 +22,7 @@ from modkit.engine import raises_at_calls
 from modkit.errors import ModkitError, ParameterError, ShapeError
 from modkit.fork import process
 from modkit.interpreter import NumPyProgram, program_of, quietly
-from modkit.interpreter.costs import CALL_S, calls_of_program
+from modkit.interpreter.costs import calls_of_program
 from modkit.interpreter.tracing import jaxpr_for_numpy
 from modkit.ndarray.storage import Refusal, Refused, needs_x64, x64_scope
 from modkit.ops import dtype_inference, shape_inference
@@ -128,8 +128,7 @@ class OnHost:
         self._layout = jax.tree.structure(shapes)
         self.most = 0.0
         if self._program is not None:
-            cost_s, compiling_s = self._program.cost_s, self._program.compilation_s
-            self.most = calls_of_program(cost_s, compiling_s, CALL_S)
+            self.most = calls_of_program(self._program.cost_s, self._program.compilation_s)
         if not self.most:
             self._program = None
 
