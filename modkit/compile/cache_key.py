@@ -67,6 +67,10 @@ def _parts(value: Any) -> Iterator[str]:
         yield f"class:{_name(value)};"
     elif isinstance(value, FunctionType):
         yield from _function_parts(value)
+    elif isinstance(value, functools.partial) and isinstance(value.func, FunctionType):
+        yield "partial("
+        yield from _parts((value.func, value.args, value.keywords))
+        yield ")"
     elif isinstance(value, Describable):
         yield f"{_name(type(value))}("
         yield from _parts(value.cache_key_parts())

@@ -501,7 +501,8 @@ def test_descriptions_differ_where_programs_do():
     values = [None, 1, 1.0, True, "1", b"1", (1,), [1], (1, (2,)), ((1,), 2), {"a": 1}, {"b": 1},
               np.float32(1), np.dtype("float32"), mx.metric.statistics.Hits(1),
               mx.metric.statistics.Hits(0), mx.metric.statistics.TopKHits(1), mx.nd.zeros,
-              mx.nd.ones, frozenset(), frozenset({1})]  # fmt: skip
+              mx.nd.ones, frozenset(), frozenset({1}), functools.partial(describe, 1),
+              functools.partial(describe, 2), functools.partial(describe, value=1)]  # fmt: skip
     texts = [describe(v) for v in values]
     assert len(set(texts)) == len(texts)
     orders = frozenset([0, 8]), frozenset([8, 0])
@@ -517,6 +518,15 @@ def test_descriptions_differ_where_programs_do():
 def test_what_is_not_modkits_own_has_no_words(value):
     with pytest.raises(NotDescribable):
         describe(value)
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+@pytest.mark.parametrize("name", sorted(mx.optimizer.Optimizer.opt_registry))
+def test_the_rule_of_each_optimizer_has_a_cache_key(name, momentum):
+    optimizer = mx.optimizer.create(name)
+    if hasattr(optimizer, "momentum"):
+        optimizer.momentum = momentum
+    assert describe(optimizer.tree_rule()) == describe(optimizer.tree_rule())
 
 
 TWICE = """
