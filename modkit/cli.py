@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit status. A program that is run ends the process as it would under ``python``.
     """
-    given = list(sys.argv[1:] if argv is None else argv)
+    given = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     parser = _parser()
     arguments, unknown = parser.parse_known_args(given)
     if unknown:

@@ -46,6 +46,13 @@ _OF_OPTIMIZERS = ("learning_rate", "momentum", "wd", "lr_scheduler", "clip_gradi
 """Arguments of optimizers that are often given to `fit` or `init_optimizer` itself."""
 
 
+def schedule_hint(value: object) -> str:
+    """The hint for a function in place of a rate or an LRScheduler, such as a schedule of optax."""
+    if not callable(value) or isinstance(value, type):
+        return ""
+    return "; a schedule of optax goes to its optimizer: optax.adam(schedule)"
+
+
 def check_arguments(klass: Class) -> Class:
     """Check the arguments of a class's constructor before it runs; a decorator.
 
@@ -81,7 +88,8 @@ def check_arguments(klass: Class) -> Class:
                     kwargs[name] = value = float(value)
             optional = value is None and "None" in kinds.get(name, "")
             if name in kinds and not (is_number(value) or optional):
-                raise ParameterError(f"{made}: {name}: got {typed(value)}, expected a number")
+                hint = schedule_hint(value) if name == "learning_rate" else ""
+                raise ParameterError(f"{made}: {name}: got {typed(value)}, expected a number{hint}")
         if lacking := [name for name in parameters if name in missing]:
             raise ParameterError(
                 f"{made}: got no {' and no '.join(lacking)}. It takes: {', '.join(known)}"

@@ -108,7 +108,7 @@ def install(extra: str) -> str:
 def dir_of(name: str) -> Callable[[], list[str]]:
     """The ``__dir__`` of a module: ``__all__``, or its names without what it only imports.
 
-    Names that its package defines, and those with underscores, are among them.
+    Names that its package defines, and those with underscores, are among them; submodules are not.
     """
     module, package = sys.modules[name], name.partition(".")[0]
 
@@ -117,7 +117,9 @@ def dir_of(name: str) -> Callable[[], list[str]]:
         shown = every.get("__all__") or [
             n
             for n, value in every.items()
-            if _home(value).partition(".")[0] in ("", package) and value is not dir_of
+            if _home(value).partition(".")[0] in ("", package)
+            and value is not dir_of
+            and value is not sys.modules.get(f"{name}.{n}")
         ]
         return sorted({*shown, *(n for n in every if n.startswith("_"))})
 

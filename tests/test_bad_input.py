@@ -115,7 +115,8 @@ SHAPES = [
     (lambda: mx.mod.Module(mx.sym.SoftmaxOutput(mx.sym.Convolution(
         mx.sym.Variable("data"), kernel=(5, 5), num_filter=2, name="conv"), name="softmax"))
         .bind([("data", (1, 1, 3, 3))], [("softmax_label", (1,))]), ValueError,
-     ["bind", "operator Convolution of node 'conv'", "kernel", "data (1, 1, 3, 3)", "pad more"]),
+     ["bind", "operator Convolution of node 'conv': the", "kernel", "data (1, 1, 3, 3)",
+      "pad more"]),
     (lambda: ready().forward(batch((4, 6))), ValueError,
      ["forward", "data (4, 6)", "bound for data (4, 5)", "'fc1_weight' has shape (4, 5)",
       "need (4, 6)"]),
@@ -198,6 +199,8 @@ NAMES = [
      ["forward", "unknown argument 'dat'", "Did you mean 'data'", "Arguments: "]),
     (lambda: net().infer_shape(dat=(2, 5)), ValueError, ["infer_shape", "'dat'", "'data'"]),
     (lambda: net()["softmax"], ValueError, ["no output 'softmax'", "'softmax_output'"]),
+    (lambda: net()["first"], ValueError,
+     ["no output 'first'", "It has: softmax_output; get_internals() has"]),
     (lambda: net().get_internals()["fc1"], ValueError,
      ["no output 'fc1'", "Did you mean 'fc1_output'?"]),
     (lambda: net().bind(mx.cpu(), arrays(fc1_bias=None)), ValueError,
@@ -374,7 +377,8 @@ ORDER = [
     (lambda: bound().init_optimizer(), ["init_optimizer() needs init_params() first"]),
     (lambda: initialised().update(), ["update() needs init_optimizer() first"]),
     (lambda: module().score(None, "acc"), ["score() needs bind() and init_params() first"]),
-    (lambda: module().predict(None), ["predict() needs bind() and init_params() first"]),
+    (lambda: module().predict(None), ["predict() needs bind() and init_params() first",
+                                      "first: bind([('data', (32, 8))])"]),
     (lambda: module().get_outputs(), ["get_outputs() needs bind() and init_params() first"]),
     (lambda: module().get_params(), ["get_params() needs bind() and init_params() first"]),
     (lambda: module().data_shapes, ["data_shapes needs bind() first"]),

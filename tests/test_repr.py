@@ -42,6 +42,11 @@ REPRS = [
      "<PrefetchingIter batch_size=5: data (5, 4), softmax_label (5,)>"),
     (Silent, "<Silent batch_size=0>"),
     (lambda: mx.metric.create("acc"), "<Accuracy 'accuracy', axis=1>"),
+    (lambda: mx.metric.create(["acc", "ce"]),
+     "<CompositeEvalMetric [<Accuracy 'accuracy', axis=1>, <CrossEntropy 'cross-entropy', "),
+    (lambda: mx.kv.create("device"), "<KVStore 'device'>"),
+    (lambda: module().symbol.simple_bind(mx.cpu(), data=(5, 4)),
+     "<Executor softmax: data (5, 4), fc_weight (3, 4), fc_bias (3,), softmax_label (5,); cpu(0)>"),
     (lambda: mx.metric.create("top_k_acc", top_k=3), "<TopKAccuracy 'top_k_accuracy_3', top_k=3>"),
     (lambda: mx.lr_scheduler.FactorScheduler(step=5, factor=0.5),
      "FactorScheduler(step=5, factor=0.5, stop_factor_lr=1e-08, base_lr=0.01, warmup_steps=0, "),
@@ -55,6 +60,16 @@ REPRS = [
 @pytest.mark.parametrize(("make", "text"), REPRS, ids=[text for _, text in REPRS])
 def test_repr(make, text):
     assert text in repr(make())
+
+
+def test_a_run_shows_its_position():
+    class Shows(mx.callback.Callback):
+        def on_batch_end(self, run):
+            seen.append(repr(run))
+
+    seen = []
+    module().fit(iterator(), num_epoch=1, callbacks=Shows())
+    assert seen == ["<Run: epoch 0 of 1, batch 1>", "<Run: epoch 0 of 1, batch 2>"]
 
 
 def test_a_module_shows_the_shapes_that_it_is_bound_for():
@@ -80,6 +95,13 @@ def test_dir_shows_public_names():
     assert {"mod", "nd", "sym", "__version__"} <= set(names)
     assert not [n for n in names if n.startswith("_") and not n.startswith("__")]
     assert not {"lazy", "dmlc_role", "fork", "files", "cache", "compile", "step"} & set(names)
+
+
+@pytest.mark.parametrize("name", ["callback", "metric"])
+def test_dir_of_a_package_has_no_files(name):
+    names = set(dir(getattr(mx, name)))
+    assert not {"base", "functions", "dir_of", "early_stopping", "statistics"} & names
+    assert names & {"EarlyStopping", "create"}
 
 
 def test_a_symbol_is_a_picture():

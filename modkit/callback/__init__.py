@@ -32,3 +32,6 @@ from modkit.callback.timer import Timer as Timer
 from modkit.callback.trackers import MLflow as MLflow
 from modkit.callback.trackers import TensorBoard as TensorBoard
 from modkit.callback.trackers import WandB as WandB
+from modkit.lazy import dir_of
+
+__dir__ = dir_of(__name__)

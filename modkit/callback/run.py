@@ -86,6 +86,9 @@ class Run:
         self._started_s = time.perf_counter()
         self._first_batch = 0
 
+    def __repr__(self) -> str:
+        return f"<Run: epoch {self.epoch} of {self.num_epoch}, batch {self.batch}>"
+
     def stop_training(self, *, interrupted: bool = False) -> None:
         """End the training after the present batch, or the present epoch at its end.
 

@@ -62,7 +62,7 @@ def read_picture(path: str, preparation: Preparation) -> np.ndarray:
         picture = decoded(data, "RGB" if preparation.channels == 3 else "L", upright=True)
         pixels = np.asarray(_sized(picture, preparation))
     except FileFormatError as error:
-        raise FileFormatError(f"{path}: not a picture: {error}") from error
+        raise FileFormatError(f"{path}: not a picture: {error}; arrays are .npy files") from error
     pixels = pixels.reshape(*pixels.shape[:2], preparation.channels)
     if preparation.bgr:
         pixels = pixels[..., ::-1]

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from modkit.context import Context
-from modkit.errors import NameNotFoundError, ParameterError, ShapeError, nearest, unknown
+from modkit.errors import NameNotFoundError, ParameterError, ShapeError, listed, nearest, unknown
 from modkit.executor import monitoring
 from modkit.executor.avals import avals_of
 from modkit.executor.memory_plan import planned_bytes
@@ -75,6 +75,11 @@ class Executor:
             view_of(cell, contexts[graph.index[id(head.node)]], stype)
             for cell, head, stype in heads
         ]
+
+    def __repr__(self) -> str:
+        """The network, names and shapes of arguments, and the device."""
+        given = listed([f"{name} {array.shape}" for name, array in self.arg_dict.items()])
+        return f"<Executor {self._symbol.name or 'group'}: {given}; {self._ctx}>"
 
     # ── What is bound ───────────────────────────────────────────────────────────────────────
 

@@ -17,6 +17,9 @@ class KVStoreBase:
     OPTIMIZER: ClassVar[str] = "optimizer"
     kv_registry: ClassVar[dict[str, type[KVStoreBase]]] = {}
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.type!r}>"
+
     @property
     def type(self) -> str:
         """The store's name."""

@@ -1,5 +1,6 @@
 """``mx.metric``: metrics, as running means over batches."""
 
+from modkit.lazy import dir_of
 from modkit.metric.all_workers import reduce_over as reduce_over
 from modkit.metric.base import EvalMetric as EvalMetric
 from modkit.metric.base import alias as alias
@@ -24,3 +25,5 @@ from modkit.metric.regression import Caffe as Caffe
 from modkit.metric.regression import Loss as Loss
 from modkit.metric.regression import PearsonCorrelation as PearsonCorrelation
 from modkit.metric.regression import Torch as Torch
+
+__dir__ = dir_of(__name__)

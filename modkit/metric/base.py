@@ -282,11 +282,13 @@ def count_mismatch(labels: Any, preds: Any) -> ShapeError:
     if labels == 0:
         return ShapeError(
             "a metric got a batch without labels, expected labels to compare outputs with; give "
-            "the iterator labels, NDArrayIter(data, label, ...), or use predict()"
+            "the iterator labels, NDArrayIter(data, label, ...), and bind() label_shapes; or use "
+            "predict()"
         )
     return ShapeError(
         f"Shape of labels {labels} does not match shape of predictions {preds}; "
-        "give one label for each output, or name them with label_names and output_names"
+        "give one label for each output, or name those to compare: mx.metric.create('mse', "
+        "output_names=['fc_output'], label_names=['label'])"
     )
 
 

@@ -68,6 +68,9 @@ class CompositeEvalMetric(EvalMetric):
         super().__init__(name, output_names, label_names, has_global_stats=True)
         self.metrics += map(create, metrics or ())  # after the reset: they keep their counts
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {vars(self).get('metrics')}>"
+
     def add(self, metric: Any) -> None:
         """Append a metric: any argument of `create`."""
         self.metrics.append(create(metric))

@@ -63,7 +63,7 @@ def check_bound_names(module: Any, data: Sequence[str], labels: Sequence[str]) -
 
     Raises:
         ParameterError: other data inputs, or another label in place of the network's. Other
-            differences of labels are a warning.
+            differences of labels are a warning, but for no labels where nothing is trained.
     """
     data_names, label_names = module._data_names, module._label_names
     arguments = module._symbol.list_arguments()
@@ -83,7 +83,7 @@ def check_bound_names(module: Any, data: Sequence[str], labels: Sequence[str]) -
             f"would be zeros; give the iterator label_name={left[0]!r}, or label_shapes=None "
             "to predict"
         )
-    if sorted(labels) != sorted(label_names):
+    if sorted(labels) != sorted(label_names) and (labels or module.for_training):
         warn_caller(
             f"bind: label_shapes: got {labels}, but the module was made with "
             f"label_names={label_names}"

@@ -97,7 +97,9 @@ class BaseModule:
             "init_optimizer()": self.optimizer_initialized or not optimizer,
         }
         if missing := [name for name, done in steps.items() if not done]:
-            raise NotReadyError(f"{what} needs {' and '.join(missing)} first")
+            how = ": bind([('data', (32, 8))]) states shapes by name; fit() does all by itself"
+            hint = "" if self.binded else how
+            raise NotReadyError(f"{what} needs {' and '.join(missing)} first{hint}")
 
     def _keeps_params(self, what: str, force_init: bool, warns: bool = True) -> bool:
         """Whether ``what`` is skipped because parameters are initialised."""

@@ -20,6 +20,7 @@ from modkit.constructors import (
     check_keywords,
     constructor_parameters,
     number_of,
+    schedule_hint,
 )
 from modkit.errors import (
     ModkitError,
@@ -219,7 +220,8 @@ class Optimizer:
             if not hasattr(lr_scheduler, "base_lr") or isinstance(lr_scheduler, type):
                 raise ParameterError(
                     f"lr_scheduler: got {lr_scheduler!r}, expected an instance of "
-                    f"mx.lr_scheduler.LRScheduler{instance_hint(lr_scheduler)}"
+                    "mx.lr_scheduler.LRScheduler"
+                    f"{schedule_hint(lr_scheduler) or instance_hint(lr_scheduler)}"
                 )
             self._set_base_rate(lr_scheduler, learning_rate)
         self.wd = finite("wd", wd)

@@ -13,6 +13,7 @@ from modkit.errors import (
     NameNotFoundError,
     NotSupportedError,
     ParameterError,
+    listed,
     nearest,
     unknown,
     warn_caller,
@@ -134,7 +135,10 @@ class Symbol(Fluent):
             )
         own = f"{name}_output"
         hint = f" Did you mean {own!r}?" if own in outputs else nearest(name, outputs)
-        raise NameNotFoundError(f"{self._shown}: no output {name!r}.{hint}")
+        raise NameNotFoundError(
+            f"{self._shown}: no output {name!r}.{hint} It has: {listed(outputs)}; "
+            "get_internals() has those of all nodes"
+        )
 
     def list_arguments(self) -> list[str]:
         """Names of the inputs that gradients can be taken for: data, labels, parameters."""

@@ -126,6 +126,11 @@ def test_inspect_goes_on_after_a_bad_file(run, tmp_path):
     assert (status, json.loads(out)) == (2, [])
 
 
+def test_without_a_command_the_help_lists_them(run):
+    status, out, complaint = run()
+    assert (status, complaint) == (0, []) and "run a program that imports mxnet" in out
+
+
 def test_on_a_terminal_tables_are_drawn(monkeypatch, capsys):
     pytest.importorskip("rich")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)

@@ -7,7 +7,7 @@ import optax
 import pytest
 
 import modkit as mx
-from modkit.errors import ParameterError
+from modkit.errors import ParameterError, ShapeError
 
 GIVEN = {"fc_weight": mx.nd.ones((2, 3)), "fc_bias": mx.nd.zeros(2)}
 EXTRA = {**GIVEN, "fc_wieght": mx.nd.ones(1)}
@@ -125,6 +125,32 @@ def test_warnings_of_names_and_of_no_batch_name_the_callers_line():
         module.score(NoBatch(4), "acc")
     for each in (seen, bound, skipped, empty):
         assert each[0].filename == __file__
+
+
+def test_no_labels_are_needed_to_predict():
+    module = mx.mod.Module(net())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        module.bind([("data", (4, 4))], for_training=False)
+    module.init_params()
+    assert module.predict(np.zeros((4, 4), np.float32)).shape[0] == 4
+    with pytest.raises(ShapeError, match=r"got a batch without labels.* and bind\(\) label_shapes"):
+        module.score((np.zeros((4, 4)), np.zeros(4)), "acc")
+    with pytest.warns(UserWarning, match="bind: label_shapes"):
+        mx.mod.Module(net()).bind([("data", (4, 4))])
+
+
+@pytest.mark.parametrize("name", ["learning_rate", "lr_scheduler"])
+def test_a_schedule_of_optax_goes_to_its_optimizer(name):
+    schedule = optax.linear_schedule(0.1, 0.0, 10)
+    with pytest.raises(ParameterError, match=rf"{name}: got .*optax.adam\(schedule\)"):
+        mx.optimizer.create("adam", **{name: schedule})
+
+
+def test_outputs_and_labels_of_different_numbers_are_named():
+    metric = mx.metric.create("mse")
+    with pytest.raises(ShapeError, match=r"1 does not match .* 2; .*output_names=\['fc_output'\]"):
+        metric.update([mx.nd.ones(2)], [mx.nd.ones(2), mx.nd.ones(2)])
 
 
 @pytest.mark.parametrize("context", [[], (), [None], ["cpu"]])
