@@ -63,7 +63,7 @@ class Binding(NamedTuple):
         one_program: whether a pass is one program: on one device, or on several as replicas.
         can_queue: whether steps over batches are one program, in which the metric reads the labels.
         apart: `Store.apart` as it was bound for.
-        faces: executors for inspection by users, made on first access.
+        executors: for inspection by users, made on first access.
     """
 
     data_shapes: list[DataDesc]
@@ -80,7 +80,7 @@ class Binding(NamedTuple):
     one_program: bool
     can_queue: bool
     apart: bool
-    faces: list[Any]
+    executors: list[Any]
 
     @property
     def descs(self) -> list[DataDesc]:
@@ -178,7 +178,7 @@ class GroupBinding:
             one_program=one_program,
             can_queue=one_program and trains and not (arrays.eager or arrays.adds or sparse),
             apart=store.apart,
-            faces=[],
+            executors=[],
         )
         return binding, draft
 

@@ -335,8 +335,8 @@ class DataParallelExecutorGroup(GroupInspection):
 
     def show_internals(self) -> None:
         """Call the monitors of the latest pass."""
-        for face in self.binding.faces:
-            face.show_internals()
+        for each in self.binding.executors:
+            each.show_internals()
 
     def backward(self, out_grads: Sequence[Any] | None = None) -> None:
         """Request the gradients of the last pass.
@@ -364,8 +364,8 @@ class DataParallelExecutorGroup(GroupInspection):
             self.binding.bounds[0].cotangents.require(given)
         for bound, part in zip(self.binding.bounds, self.binding.parts, strict=True):
             bound.backward(self._heads(given, bound, part) if given else None)
-        for face in self.binding.faces:
-            face.show_gradients(face._bound.last.heads if face._bound.last else None)
+        for each in self.binding.executors:
+            each.show_gradients(each._bound.last.heads if each._bound.last else None)
 
     def _head_shapes(self) -> list[list[int]]:
         """Shapes of the outputs of all contexts together."""

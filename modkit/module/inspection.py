@@ -189,15 +189,15 @@ class GroupInspection(GroupBinding):
     @property
     def executors(self) -> list[Any]:
         """An Executor for each context, made on first access."""
-        faces = self.binding.faces
+        executors = self.binding.executors
         # A module moves its monitors before the next pass.
-        watched = self._watched or any(face._monitor is not None for face in faces)
+        watched = self._watched or any(each._monitor is not None for each in executors)
         if not (self.follows_store or watched):
             self.bind_as_stored()
-            faces = self.binding.faces
-        if not faces:
-            faces.extend([self._face(i) for i in range(len(self.contexts))])
-        return faces
+            executors = self.binding.executors
+        if not executors:
+            executors.extend([self._executor(i) for i in range(len(self.contexts))])
+        return executors
 
     def install_monitor(self, mon: Any) -> None:
         """Show every operator's outputs to a Monitor, until the next reshape."""
@@ -212,7 +212,7 @@ class GroupInspection(GroupBinding):
         bounds = self.binding.bounds
         return bounds[index if len(bounds) > 1 else 0], len(bounds) == len(self.contexts)
 
-    def _face(self, index: int) -> Executor:
+    def _executor(self, index: int) -> Executor:
         bound, alone = self._bound_of(index)
         ctx, home, cells = self.contexts[index], bound.placement, bound.arrays
         places = self._variable_contexts[index]
@@ -226,9 +226,9 @@ class GroupInspection(GroupBinding):
         }
         grads = {n: self._gradient(n, index) if n in cells.grads else None for n in self.arg_names}
         aux = {n: local(c, places[n]) for n, c in cells.aux.items()}
-        face = Executor if alone else ReplicaExecutor
+        kind = Executor if alone else ReplicaExecutor
         groups = self.group2ctxs[index]
-        made = face(self.symbol, ctx, args, grads, aux, self.grad_req, bound, groups)
+        made = kind(self.symbol, ctx, args, grads, aux, self.grad_req, bound, groups)
         if not alone:
             made._outputs = list(map(local, cells.outputs, self._output_contexts[index]))
         return made

@@ -160,8 +160,8 @@ class Module(BaseModule):
 
     def _forget_optimizer(self) -> None:
         self._module_optimizer = ModuleOptimizer()
-        self._step: Pass | None = None
-        self._step_waits = True
+        self._joined: Pass | None = None  # the last batch's, if an update is fused into it
+        self._waits_for_metric = True
         self._lacks_labels = False  # whether the last batch did, in training
         self.optimizer_initialized = False
 
@@ -513,7 +513,7 @@ class Module(BaseModule):
     def _bind_as_stored(self) -> None:
         """Bind anew where an `init_optimizer` has changed the storage of the parameters."""
         if not self._exec_group.follows_store:
-            before = list(self._exec_group.binding.faces) if self._monitors else []
+            before = list(self._exec_group.binding.executors) if self._monitors else []
             self._exec_group.bind_as_stored()
             self._move_monitors(before)
 
@@ -578,9 +578,9 @@ class Module(BaseModule):
         group = self._exec_group
         settle((*data, *(label or ())))
         with group.store.lock:  # else another thread binds or feeds in between
-            if self._step is not None and not self._step.settled:
-                self._step_waits = False  # no metric was updated: the next step starts at once
-                self._step.run()
+            if self._joined is not None and not self._joined.settled:
+                self._waits_for_metric = False  # none was updated: the next step starts at once
+                self._joined.run()
             if not group.follows_store:
                 self._bind_as_stored()
             values = accepted(group.binding.input_cells, (*data, *(label or ())))
@@ -592,7 +592,7 @@ class Module(BaseModule):
                 self._check_order(data_batch, "forward: data_batch")
                 self._order_seen = True
             group.begin(data, label, train, values)
-        if group.binding.faces:
+        if group.binding.executors:
             group.show_internals()
 
     def _fit_shapes(self, data: Sequence[Any], batch: DataBatch) -> None:
@@ -729,9 +729,9 @@ class Module(BaseModule):
 
     def _pending_pass(self, labels: Any) -> Callable[..., Any] | None:
         """The function that runs a pending pass with a metric of its labels; ``None`` without."""
-        group, step = self._exec_group, self._step
+        group, step = self._exec_group, self._joined
         if step is not None and not step.settled and group.loaded(labels):
-            self._step_waits = True
+            self._waits_for_metric = True
             return step.run
         last: Pass | None = group.bounds[0].last if group.binding.one_program else None
         if last is None or not last.can_score() or not group.loaded(labels):

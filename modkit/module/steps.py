@@ -214,8 +214,8 @@ def join_update(module: Any, one_pass: Pass, request: UpdateRequest) -> bool:
         shards = module._module_optimizer.shards
         store.adopt(names, states_of(group, shards, updater, names, indices), shards)
         one_pass.join(Update(names, fused, updater.optimizer.hyper(indices)))
-        module._step = one_pass
-        if not module._step_waits:
+        module._joined = one_pass
+        if not module._waits_for_metric:
             one_pass.run()
         return True
 
@@ -234,7 +234,7 @@ def _values_of(
         ``None`` where no program runs all of a step, a monitor shows its inside, or a batch is of
         another type or without data.
     """
-    if not binding.can_queue or any(face._monitor is not None for face in binding.faces):
+    if not binding.can_queue or any(each._monitor is not None for each in binding.executors):
         return None
     found: list[list[Any] | None] = []
     for batch in batches:

@@ -56,9 +56,9 @@ class Bound:
         stores = (store, *(r.store for r in roots if isinstance(r, Slot)))
         self.lock = next((s.lock for s in stores if s is not None), None) or fork.lock()
         self.by_numpy = store is None and may_run(lowered, placement, cells)
-        home = placement.contexts[0]
+        context = placement.contexts[0]
         arrays.outputs = [
-            LateCell.awaited(a, home) if self.by_numpy else Cell.promised(a) for a in out_avals
+            LateCell.awaited(a, context) if self.by_numpy else Cell.promised(a) for a in out_avals
         ]
         self.last: Pass | None = None
         self.watched = False
@@ -66,7 +66,7 @@ class Bound:
         kinds = (*(c.aval.dtype for c in arrays.inputs), *(a.dtype for a in out_avals))
         self.has_x64 = lowered.needs_x64 or needs_x64(*kinds)
         self.guard = WideLock(self.lock) if self.has_x64 else self.lock
-        self.step = LatestStep(self.lowered, arrays.wrt, self.placement)
+        self.latest_step = LatestStep(self.lowered, arrays.wrt, self.placement)
 
     def programs(self, train: bool) -> Programs | SegmentedPrograms:
         """The programs of the graph, shared with every equal graph."""
@@ -138,8 +138,9 @@ class LatestStep:
     def plan(self, fused: FusedRule, metric: Metric | None, labels: tuple[str, ...]) -> StepPlan:
         """The cache key of the program of a step."""
         rule, workers, shards = fused
-        home = self._placement if workers is None else AcrossWorkers(self._placement, workers)
-        return StepPlan(*self._graph, home, rule, metric, labels, shards)
+        own = self._placement
+        placement = own if workers is None else AcrossWorkers(own, workers)
+        return StepPlan(*self._graph, placement, rule, metric, labels, shards)
 
     def change(
         self, fused: FusedRule, metric: Metric | None, labels: tuple[str, ...]
@@ -206,6 +207,9 @@ class Pass:
     before ``backward``, one program returns residuals, and a second one computes gradients.
 
     Attributes:
+        shared, local, aux, key_data: the inputs; see `modkit.step.programs.Programs`.
+        heads: cotangents of the outputs; ``None`` for losses.
+        old: gradients to add to, by name (``grad_req="add"``).
         writes_aux: whether auxiliary states are results: in training, and where Python code writes
             them.
         settled: whether it holds no inputs: its forward pass has run or failed, or an interrupt
@@ -406,7 +410,9 @@ class Pass:
                 self._finish([], self.bound.lowered.take_states(grads), grads)
         elif self.wants_gradients and not self.watched:
             self._finish(
-                *self._run_one("forward_backward", programs.both, *inputs, self.heads, self.old)
+                *self._run_one(
+                    "forward_backward", programs.forward_backward, *inputs, self.heads, self.old
+                )
             )
         elif self.watched or (self.train and self.bound.arrays.wrt):
             of_one: Any = programs  # watched graphs are of one device: `Bound.watch`
@@ -458,7 +464,7 @@ class Pass:
         if self.settled:  # a signal handler has run it
             return None
         bound = self.bound
-        step, decides = bound.step, (update.fused, metric, labels)
+        step, decides = bound.latest_step, (update.fused, metric, labels)
         params, optimizer = store.donated(self, update.names)
         fixed = self.shared
         fixed = {} if len(fixed) == len(params) else {n: fixed[n] for n in fixed if n not in params}
@@ -511,9 +517,9 @@ class Pass:
         if outputs:
             for cell, value in zip(arrays.outputs, outputs, strict=True):
                 cell.fill(self, value)
-        self._let_go()
+        self._release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         self.settled = True
         self.update = self._params_before = self._lent = None
         self.shared = self.local = self.aux = self.old = {}
@@ -522,7 +528,7 @@ class Pass:
         """After a failure: restore the inputs, and make every cell stop waiting for this pass."""
         self.bound.arrays.restore(self, self.aux if self.writes_aux else {}, self.old)
         self.wants_gradients, self.kept = False, None
-        self._let_go()
+        self._release()
 
 
 def _reference(value: Any) -> Callable[[], Any]:

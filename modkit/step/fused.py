@@ -90,7 +90,7 @@ class StepPlan(NamedTuple):
 
     lowered: Lowered
     wrt: tuple[str, ...]
-    home: Any
+    placement: Any
     rule: Any
     metric: Metric | None
     labels: tuple[str, ...]
@@ -102,9 +102,9 @@ def _step(plan: StepPlan, in_loop: bool = False) -> Callable[..., StepResults]:
 
     In a loop it has no barriers: XLA refuses to keep them there.
     """
-    lowered, wrt, home, rule, metric, labels, shards = plan
-    programs = programs_for(lowered, wrt, True, home)
-    tuned = current().updates_apart(home.platform)
+    lowered, wrt, placement, rule, metric, labels, shards = plan
+    programs = programs_for(lowered, wrt, True, placement)
+    tuned = current().updates_apart(placement.platform)
     apart = tuned and not in_loop
     if isinstance(rule, TreeRule):
         rule = replace(rule, row_sparse=lowered.row_sparse_inputs)
@@ -123,7 +123,7 @@ def _step(plan: StepPlan, in_loop: bool = False) -> Callable[..., StepResults]:
         key = jax.random.fold_in(stream.as_key(key_data), _UPDATE)
         params = {n: changed.pop(n, p) for n, p in params.items()}
         if shards is None:
-            params, optimizer = rule.update(home.reduce(own), optimizer, params, hyper, key)
+            params, optimizer = rule.update(placement.reduce(own), optimizer, params, hyper, key)
         else:
             params, optimizer = shards.update(rule, own, optimizer, params, hyper, key)
         if tuned:
@@ -166,7 +166,7 @@ def _compiled(plan: StepPlan, step: Callable[..., Any]) -> Callable[..., Any]:
     on_host = plan.lowered.on_host
     donate = () if on_host else (0, 1)
     of = str(plan.lowered)
-    run = plan.home.compile(Spec(step, _INPUT_KINDS, _RESULT_KINDS, donate, of))
+    run = plan.placement.compile(Spec(step, _INPUT_KINDS, _RESULT_KINDS, donate, of))
     return finished(run) if on_host else run
 
 
@@ -183,7 +183,7 @@ def steps_program(plan: StepPlan) -> Callable[..., Any]:
     With convolutions on CPUs the scan is unrolled: faster steps, longer compilation.
     """
     slow = any(s.op is not None and s.op.slow_in_loops for s in plan.lowered.steps)
-    in_a_row = plan.home.platform == "cpu" and slow
+    in_a_row = plan.placement.platform == "cpu" and slow
     step = _step(plan, in_loop=not in_a_row)
 
     def steps(

@@ -246,7 +246,7 @@ class Programs:
         return gradients(known, outputs, heads, old)
 
     @program((*INPUTS, "local", "local"), ("local",) * 3)
-    def both(
+    def forward_backward(
         self, shared: Arrays, local: Arrays, aux: Arrays, key_data: Any, heads: Any, old: Arrays
     ) -> Any:
         """``(outputs, changed aux, gradients)``."""

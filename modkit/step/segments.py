@@ -87,7 +87,7 @@ class SegmentedPrograms:
         outputs, changed = self._forward({**shared, **local, **aux}, key_data, kept)
         return outputs, changed, kept
 
-    def both(
+    def forward_backward(
         self, shared: Arrays, local: Arrays, aux: Arrays, key_data: Any, heads: Any, old: Arrays
     ) -> Any:
         """``(outputs, changed aux, gradients)``."""

@@ -21,7 +21,7 @@ def test_a_metric_that_fails_leaves_the_step():
         module.forward_backward(batch)
         module.update()
         with pytest.raises(ValueError, match="refused"):
-            module._step.run(_refuse, ("softmax_label",))
+            module._joined.run(_refuse, ("softmax_label",))
         other.forward_backward(batch)
         other.update()
     assert_same(values(module), values(other))
@@ -67,13 +67,13 @@ def test_an_error_of_a_step_that_has_begun_is_shown_and_says_what_is_lost():
         module.update()
         module.update_metric(metric, batch.label)
     bound = module._exec_group.bounds[0]
-    program = bound.step.program
+    program = bound.latest_step.program
 
     def failing(*args):
         program(*args)
         raise MemoryError("no room")
 
-    bound.step.program = failing
+    bound.latest_step.program = failing
     module.forward_backward(batch)
     module.update()
     with pytest.raises(MemoryError, match="no room") as caught:
@@ -344,7 +344,7 @@ def test_waitall_runs_what_is_under_way():
     module.forward_backward(data)
     module.update()
     mx.nd.waitall()
-    assert module._step.settled
+    assert module._joined.settled
 
 
 def test_waitall_waits_for_what_is_computed():

@@ -46,7 +46,7 @@ READS = {
     "forward_kept": lambda p: p.forward_kept,
     "watched": lambda p: p.watched,
     "backward": lambda p: p.backward,
-    "both": lambda p: p.both,
+    "forward_backward": lambda p: p.forward_backward,
     "scored": lambda p: p.scored(len, ("softmax_label",)),
 }
 
