@@ -29,6 +29,21 @@ _MODULES = (
     "test_utils", "util", "visualization",
 )  # fmt: skip
 
+_MEMBERS = {
+    "modkit.attribute": ("AttrScope",),
+    "modkit.compile.executables": ("cache_clear", "cache_info"),
+    "modkit.context": (
+        "Context", "cpu", "cpu_pinned", "current_context", "gpu", "gpu_memory_info", "num_gpus",
+        "tpu",
+    ),
+    "modkit.errors": ("MXNetError",),
+    "modkit.predictor": ("Predictor",),
+    "modkit.util": (
+        "is_np_array", "is_np_shape", "np_array", "np_shape", "set_np_shape", "use_np",
+        "use_np_array", "use_np_shape",
+    ),
+}  # fmt: skip
+
 _names = _Names(
     __name__,
     modules={
@@ -46,32 +61,7 @@ _names = _Names(
         "sym": "modkit.symbol",
         "viz": "modkit.visualization",
     },
-    members={
-        "modkit.attribute": ("AttrScope",),
-        "modkit.compile.executables": ("cache_clear", "cache_info"),
-        "modkit.context": (
-            "Context",
-            "cpu",
-            "cpu_pinned",
-            "current_context",
-            "gpu",
-            "gpu_memory_info",
-            "num_gpus",
-            "tpu",
-        ),
-        "modkit.errors": ("MXNetError",),
-        "modkit.predictor": ("Predictor",),
-        "modkit.util": (
-            "is_np_array",
-            "is_np_shape",
-            "np_array",
-            "np_shape",
-            "set_np_shape",
-            "use_np",
-            "use_np_array",
-            "use_np_shape",
-        ),
-    },
+    members=_MEMBERS,
     absent={name: str(_refusal(name)) for name in _ABSENT},
 )
 __all__ = _names.all  # pyright: ignore[reportUnsupportedDunderAll]

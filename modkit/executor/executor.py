@@ -378,14 +378,9 @@ class _Zeros:
 
 
 def make_executor(
-    symbol: Symbol,
-    ctx: Context,
-    args: Handles,
-    grads: Mapping[str, NDArray | None],
-    aux: Handles,
-    grad_req: Mapping[str, str],
-    group2ctx: Mapping[str, Context] | None,
-) -> Executor:
+    symbol: Symbol, ctx: Context, args: Handles, grads: Mapping[str, NDArray | None],
+    aux: Handles, grad_req: Mapping[str, str], group2ctx: Mapping[str, Context] | None,
+) -> Executor:  # fmt: skip
     """Join a symbol and its handles, which must be complete and of the right shapes."""
     arrays = {**args, **aux}
     shapes = {n: a.shape for n, a in arrays.items()}

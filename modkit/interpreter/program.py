@@ -270,7 +270,8 @@ class _Builder:
         else:
             run = _primitive(name, tuple(avals) if several else avals[0], params)
         operands = [self.constants[at] for at in ins]
-        if not several and _is_constant(operands, avals[0]):
+        known = not several and all(each is not None for each in operands)
+        if known and math.prod(avals[0].shape) <= _MOST_KEPT:
             outs = [self.slot(np.asarray(quietly(run, *operands), _dtype(avals[0])))]
             self.note(name, params, ins, outs[0], avals[0])
             return outs
@@ -424,11 +425,6 @@ def _in_few_slots(steps: Sequence[Step], outputs: Sequence[int]) -> tuple[list[S
         free += [made[at] for at in {*step.ins, *step.outs} if last[at] == now and at in made]
         moved.append(step._replace(ins=ins, outs=tuple([made[at] for at in step.outs])))
     return moved, [made.get(at, at) for at in outputs]
-
-
-def _is_constant(operands: Sequence[Any], result: Any) -> bool:
-    """Whether a result is the same at each call, and small enough to be kept."""
-    return all(each is not None for each in operands) and math.prod(result.shape) <= _MOST_KEPT
 
 
 def _dtype(aval: Any) -> np.dtype[Any]:

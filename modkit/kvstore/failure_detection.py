@@ -204,7 +204,8 @@ class WorkerWatch:
                     content = b""
                 if not content:
                     ready.unregister(key.fileobj)
-                    self._closed(rank)
+                    if not self._over.is_set():
+                        self._fail(f"worker {rank} has ended")
                     continue
                 *lines, pending[rank] = (pending[rank] + content).split(b"\n")
                 for line in lines:
@@ -251,10 +252,6 @@ class WorkerWatch:
                 self._over.set()
         else:
             self._reports[rank] = Report(*message["report"])._replace(reported_s=now_s)
-
-    def _closed(self, rank: int) -> None:
-        if not self._over.is_set():
-            self._fail(f"worker {rank} has ended")
 
     def _check_reports(self) -> None:
         if self._failed.is_set():

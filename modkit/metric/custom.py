@@ -77,7 +77,10 @@ class CustomMetric(EvalMetric):
     def _sum_and_count(self, value: Any) -> tuple[Any, Any]:
         """A sum, and the number of instances in it, from a value of the function."""
         pair = value if isinstance(value, tuple) else (value, 1)
-        summed = len(pair) == 2 and all(map(_is_total, pair))
+        summed = len(pair) == 2 and all(
+            hasattr(each, "__radd__") and math.prod(getattr(each, "shape", ())) == 1
+            for each in pair
+        )
         expected = "a number or (sum, number of instances); check its return statement"
         expect(summed, f"{self.name}: the metric's function returned", value, expected)
         return pair
@@ -99,11 +102,6 @@ def _check_signature(feval: Feval) -> None:
             f"CustomMetric: feval: got a function of {signature}, expected a function of label "
             "and output: def feval(label, pred)"
         ) from error
-
-
-def _is_total(value: Any) -> bool:
-    """Whether a function's result can be added up and logged."""
-    return hasattr(value, "__radd__") and math.prod(getattr(value, "shape", ())) == 1
 
 
 def np(

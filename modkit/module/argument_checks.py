@@ -11,8 +11,6 @@ from modkit.callback import Callback
 from modkit.callback.functions import is_of_epochs
 from modkit.context import Context, cpu
 from modkit.errors import ParameterError, nearest, typed, warn_caller
-from modkit.io.base import descriptions
-from modkit.module.split_batch import names_of
 from modkit.module.typing import Functions
 from modkit.symbol import Symbol
 from modkit.symbol.roles import roles_of
@@ -101,32 +99,6 @@ def check_loaded(given: Iterable[Mapping[str, Any]], symbol: Symbol) -> None:
                     f"{nearest(name, known)} Load the network that they were saved with, or "
                     "pass them to init_params, which passes over such names"
                 )
-
-
-def check_order(source: Any, data: list[str], labels: list[str], where: str) -> None:
-    """Refuse an iterator with the bound names in another order: batches go by position."""
-    for what, names in (("provide_data", data), ("provide_label", labels)):
-        given = getattr(source, what, None)
-        given = names_of(descriptions(given)) if given else names
-        if given != names and sorted(given) == sorted(names):
-            raise ParameterError(
-                f"{where}: {what} has the order {given}, but the module is bound for {names}: "
-                "arrays go by position and would be swapped. Bind with the iterator's own "
-                f"{what} (NDArrayIter sorts the names of a dictionary)"
-            )
-
-
-def check_given_labels(source: Any, wanted: Sequence[str]) -> None:
-    """Refuse training data without the labels of the network."""
-    given = names_of(descriptions(source.provide_label or []))
-    missing = [n for n in wanted if n not in given]
-    if missing:
-        arrays = "" if given else "give arrays with their labels: fit((data, label), ...); or "
-        raise ParameterError(
-            f"fit: the network has the label {missing[0]!r}, and train_data provides "
-            f"{', '.join(given) or 'no labels'}; {arrays}give train_data labels of that name, "
-            "or state their names: Module(..., label_names=[...])"
-        )
 
 
 def check_epochs(begin_epoch: Any, num_epoch: Any) -> None:

@@ -1,4 +1,4 @@
-"""Checks of `fit`: validation data that do not fit, and mistakes by which nothing is learned."""
+"""Checks of data: names, labels, shapes, and mistakes by which nothing is learned."""
 
 from __future__ import annotations
 
@@ -16,8 +16,35 @@ from modkit.metric import MAE, MSE, RMSE, EvalMetric
 from modkit.metric.composite import leaves
 from modkit.metric.traced import TracedMetric
 from modkit.module.data_batch import Shapes
+from modkit.module.split_batch import names_of
 from modkit.ndarray import NDArray
 from modkit.symbol import Symbol
+
+
+def check_order(source: Any, data: list[str], labels: list[str], where: str) -> None:
+    """Refuse an iterator with the bound names in another order: batches go by position."""
+    for what, names in (("provide_data", data), ("provide_label", labels)):
+        given = getattr(source, what, None)
+        given = names_of(descriptions(given)) if given else names
+        if given != names and sorted(given) == sorted(names):
+            raise ParameterError(
+                f"{where}: {what} has the order {given}, but the module is bound for {names}: "
+                "arrays go by position and would be swapped. Bind with the iterator's own "
+                f"{what} (NDArrayIter sorts the names of a dictionary)"
+            )
+
+
+def check_given_labels(source: Any, wanted: Sequence[str]) -> None:
+    """Refuse training data without the labels of the network."""
+    given = names_of(descriptions(source.provide_label or []))
+    missing = [n for n in wanted if n not in given]
+    if missing:
+        arrays = "" if given else "give arrays with their labels: fit((data, label), ...); or "
+        raise ParameterError(
+            f"fit: the network has the label {missing[0]!r}, and train_data provides "
+            f"{', '.join(given) or 'no labels'}; {arrays}give train_data labels of that name, "
+            "or state their names: Module(..., label_names=[...])"
+        )
 
 
 def check_shapes(symbol: Symbol, params: Sequence[str], bound: Shapes, source: Any) -> None:

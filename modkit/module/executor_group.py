@@ -82,17 +82,6 @@ def _merge_multi_context(
     return merged
 
 
-def _shape_of(array: Any) -> Any:
-    """The shape of an array; an empty one of anything else, of which `as_batch` raises an error."""
-    return tuple(getattr(array, "shape", ()))
-
-
-def _is_ready(value: Any) -> bool:
-    """False for an array of JAX that is still being computed."""
-    ready = getattr(value, "is_ready", None)
-    return ready is None or ready()
-
-
 class DataParallelExecutorGroup(GroupInspection):
     """A symbol bound for a batch over one or several contexts.
 
@@ -267,7 +256,8 @@ class DataParallelExecutorGroup(GroupInspection):
                 continue
             if isinstance(value, CSRNDArray):
                 value = value._dense()
-            if isinstance(cell, ShardedInputCell) and home.platform == "cpu" and _is_ready(value):
+            divided = isinstance(cell, ShardedInputCell) and home.platform == "cpu"
+            if divided and getattr(value, "is_ready", lambda: True)():
                 value = np.asarray(value)  # without a copy; a program divides it in less time
             whole = len(targets) == 1 and isinstance(value, np.ndarray)
             if whole and isinstance(cell, InputCell) and value.dtype == cell.aval.dtype:
@@ -294,7 +284,10 @@ class DataParallelExecutorGroup(GroupInspection):
         if len(arrays) != len(shapes):
             return False
         for array, shape in zip(arrays, shapes, strict=True):
-            own = array._cell.aval.shape if type(array) is NDArray else _shape_of(array)
+            if type(array) is NDArray:
+                own = array._cell.aval.shape
+            else:  # without a shape `as_batch` raises an error
+                own = tuple(getattr(array, "shape", ()))
             if own != shape:
                 return False
         return True

@@ -20,15 +20,20 @@ from modkit.io.base import descriptions
 from modkit.metric import EvalMetric
 from modkit.module.argument_checks import (
     check_bound_names,
-    check_given_labels,
     check_loaded,
     check_names,
-    check_order,
     listed_contexts,
 )
 from modkit.module.base_module import BaseModule
 from modkit.module.data_batch import Shapes, as_batch, shapes_for
-from modkit.module.data_checks import check_labels, check_shapes, warn_of_columns, warn_of_labels
+from modkit.module.data_checks import (
+    check_given_labels,
+    check_labels,
+    check_order,
+    check_shapes,
+    warn_of_columns,
+    warn_of_labels,
+)
 from modkit.module.executor_group import DataParallelExecutorGroup
 from modkit.module.module_optimizer import ModuleOptimizer, field_of_optimizer
 from modkit.module.optimizer_setup import count_epochs, devices_of, set_up_optimizer

@@ -11,11 +11,11 @@ from modkit.optimizer.adam import Adamax as Adamax
 from modkit.optimizer.adam import Nadam as Nadam
 from modkit.optimizer.base import Optimizer as Optimizer
 from modkit.optimizer.base import register as register
+from modkit.optimizer.create import create as create
 from modkit.optimizer.layerwise import LAMB as LAMB
 from modkit.optimizer.layerwise import LARS as LARS
 from modkit.optimizer.lbsgd import LBSGD as LBSGD
 from modkit.optimizer.optax_adapter import OptaxOptimizer as OptaxOptimizer
-from modkit.optimizer.optax_adapter import create as create
 from modkit.optimizer.sgd import DCASGD as DCASGD
 from modkit.optimizer.sgd import NAG as NAG
 from modkit.optimizer.sgd import SGD as SGD

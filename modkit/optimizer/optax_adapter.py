@@ -1,4 +1,4 @@
-"""OptaxOptimizer: an ``optax.GradientTransformation`` as an optimizer; and ``create``."""
+"""OptaxOptimizer: an ``optax.GradientTransformation`` as an optimizer."""
 
 from __future__ import annotations
 
@@ -254,20 +254,3 @@ class OptaxOptimizer(Optimizer):
 @jax.jit(static_argnums=0)
 def _run(rule: OptaxTreeRule, grads: Any, state: Any, params: Any, hyper: Any) -> Any:
     return rule.update(grads, state, params, hyper)
-
-
-def create(name: Any, **kwargs: Any) -> Optimizer:
-    """An optimizer from a registered name, or around an ``optax.GradientTransformation``.
-
-    Raises:
-        NameNotFoundError: no optimizer has that name.
-        ParameterError: it does not accept one of the parameters.
-    """
-    if _is_transformation(name):
-        return OptaxOptimizer(name, **kwargs)
-    return Optimizer.create_optimizer(name, **kwargs)
-
-
-def _is_transformation(value: Any) -> bool:
-    """Whether ``value`` is an ``optax.GradientTransformation``, without importing optax."""
-    return isinstance(value, tuple) and hasattr(value, "init") and hasattr(value, "update")

@@ -42,7 +42,9 @@ def make_node(
         raise ParameterError(f"{op.name}: name: got {typed(given_name)}, expected a text")
     if own is not None:
         check_strings(own)
-    by_keyword = {n: str(kwargs.pop(n)) for n in list(kwargs) if is_private(n) or _hides(op, n)}
+    # MXNet's own attributes, and their old form for inputs.
+    own_names = [n for n in kwargs if is_private(n) or (n not in op.types and n.endswith(HIDDEN))]
+    by_keyword = {n: str(kwargs.pop(n)) for n in own_names}
     attrs = {}
     for key, value in (by_keyword | AttrScope.current.get(own)).items():
         attrs.setdefault(stored_name(key, value), value)
@@ -75,11 +77,6 @@ def with_inputs(
     entries = _named_inputs(node.op, names, by_position, by_name)
     inputs = complete_inputs(node.op, name, names, entries, node.attrs)
     return Node(node.op_name, name, node.attrs, inputs, node.subgraphs)
-
-
-def _hides(op: Op, name: str) -> bool:
-    """Whether a keyword is one of MXNet's own attributes, or of their old form for inputs."""
-    return name not in op.types and name.endswith(HIDDEN)
 
 
 def _split(

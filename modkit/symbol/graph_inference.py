@@ -193,5 +193,4 @@ def _blame(
 ) -> ModkitError:
     names = node.op.input_names(node.params)
     got = ", ".join(f"{n} {'?' if f is None else f}" for n, f in zip(names, ins, strict=True))
-    said = str(cause).removeprefix(f"{node.op_name}: ")
-    return error(f"operator {node.op_name} of node {node.name!r}: {said} (inputs: {got})")
+    return error(f"operator {node.op_name} of node {node.name!r}: {cause} (inputs: {got})")

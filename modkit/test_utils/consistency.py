@@ -73,12 +73,14 @@ def check_consistency(
     runs = [_run(e, names, args, aux_params or {}, grad_req) for e in executors]
     reference = min(range(len(runs)), key=lambda i: _rank(runs[i], names))
     truth = dict(ground_truth) if ground_truth is not None else runs[reference]
+    tolerances = {**{d.name: t for d, t in default_rtols().items()}, **_RTOLS}
     for i, figures in enumerate(runs):
         if i == reference and ground_truth is None:
             continue
         for name, value in figures.items():
             if name in truth and raise_on_err:
-                tolerance = _tolerance(value, truth[name])
+                types = (np.asarray(a).dtype.name for a in (value, truth[name]))
+                tolerance = max(tolerances.get(each, 0) for each in types)
                 assert_almost_equal(
                     value, truth[name], tolerance if rtol is None else rtol,
                     tolerance if atol is None else atol,
@@ -127,11 +129,6 @@ def _run(
 
 def _rank(figures: Mapping[str, np.ndarray], names: Sequence[str]) -> int:
     return max(_ORDER.index(figures[n].dtype.name) for n in names)
-
-
-def _tolerance(*arrays: Any) -> float:
-    table = {**{d.name: t for d, t in default_rtols().items()}, **_RTOLS}
-    return max(table.get(np.asarray(a).dtype.name, 0) for a in arrays)
 
 
 def check_speed(
