@@ -209,6 +209,8 @@ NAMES = [
     (lambda: mx.sym.BatchNorm(x, name="bn").bind(
         mx.cpu(), {n: mx.nd.zeros((2, 3)) for n in ("x", "bn_gamma", "bn_beta")}), ValueError,
      ["bind", "'bn_moving_mean' is missing in aux_states", "bn_moving_var"]),
+    (lambda: bound().init_params(None, {"arg:fc1_bias": rows[0]}, allow_extra=True), ValueError,
+     ["none for 'fc1_bias'", "are those of a file: mx.model.load_checkpoint()"]),
     (lambda: ready().set_params({"fc1_weight": mx.nd.zeros((4, 5))}, {}), RuntimeError,
      ["got 1 arrays, and none for 'fc1_bias', 'fc2_bias', 'fc2_weight'", "allow_missing=True"]),
     (lambda: ready().set_params({"fc1_wieght": mx.nd.zeros((4, 5))}, {}, True), ValueError,

@@ -282,8 +282,8 @@ def count_mismatch(labels: Any, preds: Any) -> ShapeError:
     if labels == 0:
         return ShapeError(
             "a metric got a batch without labels, expected labels to compare outputs with; give "
-            "the iterator labels, NDArrayIter(data, label, ...), and bind() label_shapes; or use "
-            "predict()"
+            "the iterator labels, NDArrayIter(data, label, ...), and bind() label_shapes; without "
+            "labels use the metric 'loss', or predict()"
         )
     return ShapeError(
         f"Shape of labels {labels} does not match shape of predictions {preds}; "

@@ -218,8 +218,8 @@ def _complete(optimizer: Any, rescale: float, names: Mapping[int, str]) -> None:
     """Give an optimizer names of the parameters; its scale stays, with a warning."""
     if optimizer.rescale_grad != rescale:
         warn_caller(
-            f"the optimizer's rescale_grad is {optimizer.rescale_grad}, where one over the "
-            f"batch size would be {rescale}. Is this intended?"
+            f"the optimizer's rescale_grad is {optimizer.rescale_grad}, where one over the batch "
+            f"size would be {rescale}, which an optimizer given by its name gets; is this intended?"
         )
     if not optimizer.idx2name:
         optimizer.idx2name = dict(names)

@@ -101,10 +101,13 @@ class Parameters(NamedTuple):
             if swapped := sorted({*lacking}.intersection(other or ())):
                 raise MissingParameterError(_swapped(swapped[0], is_aux=is_aux))
             strange = sorted(set(given).difference(self.names, self.aux_names))
+            hint = nearest(lacking[0], strange)
+            if f"arg:{lacking[0]}" in strange or f"aux:{lacking[0]}" in strange:
+                hint = " Names with arg: and aux: are those of a file: mx.model.load_checkpoint()."
             raise MissingParameterError(
-                f"got {len(given)} arrays, and none for {some(lacking)}."
-                f"{nearest(lacking[0], strange)} Give each a value; or pass allow_missing=True, "
-                "and init_params() initialises what is missing, set_params() leaves it as it is"
+                f"got {len(given)} arrays, and none for {some(lacking)}.{hint} Give each "
+                "a value; or pass allow_missing=True, and init_params() initialises what is "
+                "missing, set_params() leaves it as it is"
             )
 
     def set(self, args: Params | None, auxs: Params | None) -> None:
