@@ -40,7 +40,7 @@ ALLOWED = {
     "kvstore/dist.py": ({"asnumpy"}, "rows of sparse arrays are indices of the host"),
     "kvstore/workers.py": ({"block_until_ready"}, "a lost worker is an error of this sum"),
     "step/replicas.py": ({"block_until_ready"}, "bounds the steps in flight on a CPU"),
-    "callback/folder.py": ({"item"}, "a NumPy number in a state"),
+    "callback/checkpoint_folder.py": ({"item"}, "a NumPy number in a state"),
     "io/image_record.py": ({"asnumpy"}, "the mean image, as it is read from its file"),
     "module/feedforward.py": ({"asnumpy"}, "predict() returns NumPy arrays; labels given as one"),
     "ndarray/control_flow.py": ({"asscalar"}, "an eager loop or branch reads its condition"),

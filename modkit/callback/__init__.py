@@ -4,7 +4,7 @@ from modkit.callback.averages import EMA as EMA
 from modkit.callback.averages import SWA as SWA
 from modkit.callback.base import Callback as Callback
 from modkit.callback.checkpoint import Checkpoint as Checkpoint
-from modkit.callback.checkpoint import ResumeError as ResumeError
+from modkit.callback.checkpoint_folder import ResumeError as ResumeError
 from modkit.callback.clip import ClipGlobalNorm as ClipGlobalNorm
 from modkit.callback.curves import Curves as Curves
 from modkit.callback.early_stopping import EarlyStopping as EarlyStopping

@@ -16,10 +16,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from modkit.callback import folder as folders
+from modkit.callback import checkpoint_folder as folders
 from modkit.callback.base import Callback
+from modkit.callback.checkpoint_folder import ResumeError
+from modkit.callback.checkpoint_of_workers import check_found, own_state, whole_state
 from modkit.callback.run import Run
-from modkit.callback.several_workers import ResumeError, check_found, own_state, whole_state
 from modkit.constructors import check_at_least
 from modkit.errors import ModkitError, ParameterError, expect, warn_caller
 from modkit.files import check_writable, named_errors

@@ -9,7 +9,7 @@ from typing import Any
 
 from modkit.artefacts import Facts, Table
 from modkit.artefacts.table import bytes_text
-from modkit.callback.folder import MANIFEST, checkpoints, opened
+from modkit.callback.checkpoint_folder import MANIFEST, checkpoints, opened
 from modkit.errors import FileFormatError, ModkitError
 
 

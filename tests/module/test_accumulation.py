@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.callback.several_workers import ResumeError
+from modkit.callback import ResumeError
 from modkit.errors import ParameterError
 from tests.module.networks import mlp, values
 

@@ -528,7 +528,7 @@ def test_a_synchronous_checkpoint_that_is_interrupted_does_not_hang(tmp_path, mo
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("modkit.callback.folder.write", interrupted)
+    monkeypatch.setattr("modkit.callback.checkpoint_folder.write", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fit(checkpoint, num_epoch=1)
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.callback import folder as folders
+from modkit.callback import checkpoint_folder as folders
 from modkit.cli import main
 from modkit.errors import FileFormatError
 from tests.module.networks import convnet, mlp

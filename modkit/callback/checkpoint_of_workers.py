@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from modkit.errors import ModkitError
+from modkit.callback.checkpoint_folder import ResumeError
 from modkit.ndarray import NDArray
 
 _log = logging.getLogger(__name__)
@@ -17,10 +17,6 @@ _OWN = ("metric", "position", "eval_data", "streams", "callbacks")
 """Parts of ``Run.state_dict`` that each worker has."""
 _ROWS = ("aux", "grads")
 """Parts of ``Module.state_dict`` with a row for each replica."""
-
-
-class ResumeError(ModkitError, ValueError):
-    """A checkpoint of another network, optimizer or data."""
 
 
 def whole_state(state: dict[str, Any], workers: Any) -> dict[str, Any]:

@@ -32,6 +32,10 @@ _NAME = re.compile(r"step-(\d{10})")
 _log = logging.getLogger(__name__)
 
 
+class ResumeError(ModkitError, ValueError):
+    """A checkpoint of another network, optimizer or data."""
+
+
 class StoredCheckpoint(NamedTuple):
     """A checkpoint on disk.
 
