@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from modkit import ndarray, symbol
-from modkit.errors import FileFormatError, wrong
-from modkit.files import MissingFileError
+from modkit.errors import FileFormatError, MissingFileError, wrong
 from modkit.ndarray import NDArray
 from modkit.symbol import Symbol
 

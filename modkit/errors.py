@@ -61,6 +61,19 @@ class FileFormatError(ModkitError, ValueError):
     """A malformed file. The message contains file, offset and reason."""
 
 
+class FileAccessError(ModkitError, OSError):
+    """A file that cannot be read or written: the disk is full, or permission is missing."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class MissingFileError(ModkitError, FileNotFoundError):
+    """A file to be read does not exist."""
+
+    __str__ = FileAccessError.__str__
+
+
 class NotSupportedError(ModkitError, NotImplementedError):
     """A part of MXNet that modkit does not implement. The message names a replacement."""
 

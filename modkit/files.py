@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self, TypeVar
 
 from modkit.errors import (
+    FileAccessError,
     FileFormatError,
+    MissingFileError,
     ModkitError,
     NameNotFoundError,
     NotSupportedError,
@@ -34,19 +36,6 @@ except ImportError:  # Windows
 
 T = TypeVar("T")
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0)
-
-
-class FileAccessError(ModkitError, OSError):
-    """A file that cannot be read or written: the disk is full, or permission is missing."""
-
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
-
-
-class MissingFileError(ModkitError, FileNotFoundError):
-    """A file to be read does not exist."""
-
-    __str__ = FileAccessError.__str__
 
 
 def missing_file(path: str | os.PathLike[str]) -> MissingFileError:

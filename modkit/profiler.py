@@ -21,6 +21,7 @@ import jax
 from modkit import fork
 from modkit.constructors import ChecksArguments
 from modkit.errors import (
+    FileAccessError,
     NameNotFoundError,
     NotReadyError,
     NotSupportedError,
@@ -29,7 +30,7 @@ from modkit.errors import (
     one_of,
     wrong,
 )
-from modkit.files import FileAccessError, atomic_write, named_errors
+from modkit.files import atomic_write, named_errors
 from modkit.lazy import dir_of
 
 __dir__ = dir_of(__name__)

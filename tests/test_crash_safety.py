@@ -19,8 +19,8 @@ import pytest
 import modkit as mx
 from modkit import artefacts
 from modkit.checkpoint import load_checkpoint, save_checkpoint
-from modkit.errors import FileFormatError, MXNetError
-from modkit.files import FileAccessError, MissingFileError, atomic_write, parse_file
+from modkit.errors import FileAccessError, FileFormatError, MissingFileError, MXNetError
+from modkit.files import atomic_write, parse_file
 from modkit.ndarray.files import open_params
 from tests.crash_writer import SHAPE, checkpoint, record, updater
 

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.errors import NotReadyError, NotSupportedError, ParameterError
-from modkit.files import FileAccessError
+from modkit.errors import FileAccessError, NotReadyError, NotSupportedError, ParameterError
 from tests.fresh import answer
 
 

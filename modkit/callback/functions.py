@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, Protocol
 
 from modkit.checkpoint import Prefix, save_checkpoint
 from modkit.constructors import check_arguments
-from modkit.errors import ParameterError, warn_caller, wrong
-from modkit.files import MissingFileError, check_writable, named_errors
+from modkit.errors import MissingFileError, ParameterError, warn_caller, wrong
+from modkit.files import check_writable, named_errors
 from modkit.metric import EvalMetric
 from modkit.ndarray import NDArray
 from modkit.symbol import Symbol

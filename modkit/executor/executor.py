@@ -45,16 +45,10 @@ class Executor:
     grad_dict: dict[str, NDArray | None]
 
     def __init__(
-        self,
-        symbol: Symbol,
-        ctx: Context,
-        args: Handles,
-        grads: Mapping[str, NDArray | None],
-        aux: Handles,
-        grad_req: Mapping[str, str],
-        bound: Bound | None = None,
+        self, symbol: Symbol, ctx: Context, args: Handles, grads: Mapping[str, NDArray | None],
+        aux: Handles, grad_req: Mapping[str, str], bound: Bound | None = None,
         group2ctx: Mapping[str, Context] | None = None,
-    ):
+    ):  # fmt: skip
         self._symbol, self._ctx, self._grad_req = symbol, ctx, dict(grad_req)
         self.arg_dict, self.aux_dict, self.grad_dict = args, aux, dict(grads)
         self._argument_names, self._has_grads = list(args), True

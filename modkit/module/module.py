@@ -13,8 +13,7 @@ import numpy as np
 from modkit.checkpoint import Prefix, load_checkpoint, params_path, states_path
 from modkit.constructors import check_keywords
 from modkit.context import Context
-from modkit.errors import NotReadyError, ParameterError, ShapeError, nearest, wrong
-from modkit.files import MissingFileError
+from modkit.errors import MissingFileError, NotReadyError, ParameterError, ShapeError, nearest
 from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
 from modkit.metric import EvalMetric
@@ -124,7 +123,8 @@ class Module(BaseModule):
     ):
         super().__init__(logger)
         if not isinstance(symbol, Symbol):
-            raise wrong("Module: symbol", type(symbol), "a Symbol")
+            got = type(symbol).__name__
+            raise ParameterError(f"Module: symbol: got {got}, expected a Symbol")
         self._context = listed_contexts(context)
         self._work_load_list = list(work_load_list or [1] * len(self._context))
         if len(self._work_load_list) != len(self._context):

@@ -8,7 +8,7 @@ import pytest
 
 from modkit.compile import disk_cache as stores
 from modkit.compile.disk_cache import DiskCache
-from modkit.files import FileAccessError
+from modkit.errors import FileAccessError
 
 posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no owners here")
 CONTENT = bytes(range(256)) * 40

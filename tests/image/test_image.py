@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.files import MissingFileError
+from modkit.errors import MissingFileError
 from tests.image import cases
 
 pytest.importorskip("PIL")

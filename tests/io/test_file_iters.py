@@ -17,8 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import modkit as mx
-from modkit.errors import FileFormatError, MXNetError, NotReadyError, ParameterError, ShapeError
-from modkit.files import FileAccessError, MissingFileError
+from modkit.errors import (
+    FileAccessError,
+    FileFormatError,
+    MissingFileError,
+    MXNetError,
+    NotReadyError,
+    ParameterError,
+    ShapeError,
+)
 from modkit.io.base import seed_all
 from modkit.io.file_iter import FileTable, HostBatch, MXDataIter, PaddedBatches
 from modkit.io.mnist import read_idx

@@ -18,8 +18,13 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from modkit.errors import FileFormatError, NotReadyError, NotSupportedError, ParameterError
-from modkit.files import MissingFileError
+from modkit.errors import (
+    FileFormatError,
+    MissingFileError,
+    NotReadyError,
+    NotSupportedError,
+    ParameterError,
+)
 from modkit.io import recordio
 from modkit.io.image_decoding import decode_image
 from modkit.io.recordio import IRHeader, MXIndexedRecordIO, MXRecordIO

@@ -14,13 +14,14 @@ from modkit import registry
 from modkit.contrib.text.vocab import Vocabulary
 from modkit.errors import (
     FileFormatError,
+    MissingFileError,
     NameNotFoundError,
     ParameterError,
     expect,
     nearest,
     warn_caller,
 )
-from modkit.files import MissingFileError, text_lines
+from modkit.files import text_lines
 from modkit.ndarray import NDArray, array, zeros
 from modkit.ndarray.ndarray import require_array
 
