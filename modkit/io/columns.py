@@ -48,7 +48,8 @@ def columns(
                 raise NameNotFoundError(
                     f"{where}: the column {name!r} is only in "
                     f"{'the data' if name in data else 'the network'}.{nearest(name, known)} "
-                    f"Inputs: {', '.join(data_names)}; labels: {', '.join(label_names) or 'none'}"
+                    f"The network's inputs: {', '.join(data_names)}; its labels: "
+                    f"{', '.join(label_names) or 'none'}"
                 )
         return {n: data[n] for n in data_names}, {n: data[n] for n in label_names if n in data}
     named = _named(data, data_names, where) if is_array(data) else None

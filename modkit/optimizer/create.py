@@ -15,7 +15,7 @@ def create(name: Any, **kwargs: Any) -> Optimizer:
         NameNotFoundError: no optimizer has that name.
         ParameterError: it does not accept one of the parameters.
     """
-    # A GradientTransformation, without an import of optax.
+    transform: Any = name  # a GradientTransformation, recognized without an import of optax
     if isinstance(name, tuple) and hasattr(name, "init") and hasattr(name, "update"):
-        return OptaxOptimizer(name, **kwargs)
+        return OptaxOptimizer(transform, **kwargs)
     return Optimizer.create_optimizer(name, **kwargs)
