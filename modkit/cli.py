@@ -27,8 +27,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit status. A program that is run ends the process as it would under ``python``.
     """
-    given = list(sys.argv[1:] if argv is None else argv) or ["--help"]
+    given = list(sys.argv[1:] if argv is None else argv)
     parser = _parser()
+    if not given:
+        parser.exit(2, parser.format_help())
     arguments, unknown = parser.parse_known_args(given)
     if unknown:
         _refuse(parser, unknown, arguments)

@@ -71,7 +71,6 @@ class Executor:
         ]
 
     def __repr__(self) -> str:
-        """The network, names and shapes of arguments, and the device."""
         given = listed([f"{name} {array.shape}" for name, array in self.arg_dict.items()])
         return f"<Executor {self._symbol.name or 'group'}: {given}; {self._ctx}>"
 
