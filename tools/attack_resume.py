@@ -4,6 +4,7 @@ Run it from the root: ``.venv/bin/python -m tools.attack_resume [KILLS] [SEED] [
 moments lie in the whole of a process: its start, a step, the writing of a checkpoint.
 """
 
+import argparse
 import random
 import subprocess
 import sys
@@ -89,10 +90,17 @@ def timed(case, folder):
     return finished(started(case, folder)), time.monotonic() - begin
 
 
-def main(kills=20, seed=0, *cases):
-    moments = random.Random(int(seed))
-    for case in cases or CASES:
-        trainings, in_writes = attack(case, int(kills), moments)
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("kills", type=int, nargs="?", default=20, help="of each case; default 20")
+    parser.add_argument("seed", type=int, nargs="?", default=0)
+    parser.add_argument("cases", nargs="*", metavar="case", help=f"default all: {', '.join(CASES)}")
+    given = parser.parse_args(arguments)
+    if unknown := set(given.cases).difference(CASES):
+        parser.error(f"no case {', '.join(sorted(unknown))}; there are: {', '.join(CASES)}")
+    moments, kills = random.Random(given.seed), given.kills
+    for case in given.cases or CASES:
+        trainings, in_writes = attack(case, kills, moments)
         print(
             f"{case}: {kills} kills, {in_writes} in a write, {trainings} trainings, the same bits",
             flush=True,
@@ -100,4 +108,4 @@ def main(kills=20, seed=0, *cases):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -7,6 +7,7 @@ kills it goes on to its end, as one, two or four processes, and has to end with 
 statistics and metrics of the unbroken training, to rounding.
 """
 
+import argparse
 import contextlib
 import json
 import os
@@ -201,5 +202,11 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["worker"]:
         worker(sys.argv[2])
     else:
-        given = dict(enumerate(sys.argv[1:]))
-        attack(int(given.get(0, 30)), int(given.get(1, 0)), float(given.get(2, 60)))
+        parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+        parser.add_argument("kills", type=int, nargs="?", default=30, help="default 30")
+        parser.add_argument("seed", type=int, nargs="?", default=0)
+        parser.add_argument(
+            "minutes", type=float, nargs="?", default=60, help="at most; default 60"
+        )
+        given = parser.parse_args()
+        attack(given.kills, given.seed, given.minutes)

@@ -414,7 +414,7 @@ class BaseModule:
         self._count_epochs(begin_epoch, accumulated.updates(number_of_batches(source)))
         validation_metric = eval_metric if validation_metric is None else validation_metric
         metric = self._metric_of(eval_metric)
-        # The names of MXNet's variables, which functions read.
+        # Local variables of MXNet's `fit`, by name: functions read them from `param.locals`.
         known: dict[str, Any] = {
             "self": self, "train_data": source, "eval_data": validation, "data_iter": source,
             **functions, **initial, **updating, "force_rebind": force_rebind,
