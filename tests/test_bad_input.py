@@ -198,6 +198,7 @@ NAMES = [
      ["forward", "unknown argument 'dat'", "Did you mean 'data'", "Arguments: "]),
     (lambda: net().infer_shape(dat=(2, 5)), ValueError, ["infer_shape", "'dat'", "'data'"]),
     (lambda: net()["softmax"], ValueError, ["no output 'softmax'", "'softmax_output'"]),
+    (lambda: mx.viz.print_summary(net(), (1, 3)), ValueError, ["shape: got (1, 3)", "{'data': (1"]),
     (lambda: net()["first"], ValueError,
      ["no output 'first'", "It has: softmax_output; get_internals() has"]),
     (lambda: net().get_internals()["fc1"], ValueError,

@@ -98,15 +98,8 @@ def _guarded(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     except ModkitError as error:
         vars(error).pop("__notes__", None)  # JAX's, on frames that it hides
         raise
-    except (
-        TypeError,
-        ValueError,
-        LookupError,
-        ArithmeticError,
-        MemoryError,
-        RecursionError,
-    ) as error:
-        raise ShapeError(str(error)) from error
+    except (TypeError, ValueError, LookupError, ArithmeticError, MemoryError, RecursionError) as e:
+        raise ShapeError(str(e)) from e
 
 
 def _unify(

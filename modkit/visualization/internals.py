@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from modkit.errors import DTypeError, ShapeError
+from modkit.errors import DTypeError, ShapeError, expect
 from modkit.symbol import Symbol
 
 Shapes = dict[str, tuple[int, ...]]
@@ -23,6 +23,9 @@ def internal_shapes(symbol: Symbol, given: Mapping[str, Any] | None) -> Shapes |
     """Shapes of all outputs of nodes; ``None`` if ``given`` is; ShapeError if some are unknown."""
     if given is None:
         return None
+    expect(
+        isinstance(given, Mapping), "shape", given, "a dictionary, as {'data': (1, 3, 224, 224)}"
+    )
     internals = symbol.get_internals()
     _, found, _ = internals.infer_shape_partial(**given)
     shapes = dict(zip(internals.list_outputs(), found or (), strict=True))
