@@ -97,10 +97,10 @@ def test_dir_shows_public_names():
     assert not {"lazy", "dmlc_role", "fork", "files", "cache", "compile", "step"} & set(names)
 
 
-@pytest.mark.parametrize("name", ["callback", "metric"])
+@pytest.mark.parametrize("name", ["callback", "metric", "kvstore"])
 def test_dir_of_a_package_has_no_files(name):
     names = set(dir(getattr(mx, name)))
-    assert not {"base", "functions", "dir_of", "early_stopping", "statistics"} & names
+    assert not {"base", "functions", "dir_of", "early_stopping", "statistics", "relay"} & names
     assert names & {"EarlyStopping", "create"}
 
 
