@@ -33,16 +33,28 @@ _MEMBERS = {
     "modkit.attribute": ("AttrScope",),
     "modkit.compile.executables": ("cache_clear", "cache_info"),
     "modkit.context": (
-        "Context", "cpu", "cpu_pinned", "current_context", "gpu", "gpu_memory_info", "num_gpus",
+        "Context",
+        "cpu",
+        "cpu_pinned",
+        "current_context",
+        "gpu",
+        "gpu_memory_info",
+        "num_gpus",
         "tpu",
     ),
     "modkit.errors": ("MXNetError",),
     "modkit.predictor": ("Predictor",),
     "modkit.util": (
-        "is_np_array", "is_np_shape", "np_array", "np_shape", "set_np_shape", "use_np",
-        "use_np_array", "use_np_shape",
+        "is_np_array",
+        "is_np_shape",
+        "np_array",
+        "np_shape",
+        "set_np_shape",
+        "use_np",
+        "use_np_array",
+        "use_np_shape",
     ),
-}  # fmt: skip
+}
 
 _names = _Names(
     __name__,

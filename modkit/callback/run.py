@@ -51,9 +51,16 @@ class Run:
     """
 
     def __init__(
-        self, module: Any, train_data: Any, eval_data: Any, eval_metric: Any, epochs: range,
-        callbacks: Sequence[Any] = (), accumulate: int = 1, validation_metric: Any = None,
-    ):  # fmt: skip
+        self,
+        module: Any,
+        train_data: Any,
+        eval_data: Any,
+        eval_metric: Any,
+        epochs: range,
+        callbacks: Sequence[Any] = (),
+        accumulate: int = 1,
+        validation_metric: Any = None,
+    ):
         self.accumulate = accumulate
         self.module, self.train_data, self.eval_data = module, train_data, eval_data
         self.eval_metric, self._validation_metric = eval_metric, validation_metric

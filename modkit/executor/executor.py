@@ -45,10 +45,16 @@ class Executor:
     grad_dict: dict[str, NDArray | None]
 
     def __init__(
-        self, symbol: Symbol, ctx: Context, args: Handles, grads: Mapping[str, NDArray | None],
-        aux: Handles, grad_req: Mapping[str, str], bound: Bound | None = None,
+        self,
+        symbol: Symbol,
+        ctx: Context,
+        args: Handles,
+        grads: Mapping[str, NDArray | None],
+        aux: Handles,
+        grad_req: Mapping[str, str],
+        bound: Bound | None = None,
         group2ctx: Mapping[str, Context] | None = None,
-    ):  # fmt: skip
+    ):
         self._symbol, self._ctx, self._grad_req = symbol, ctx, dict(grad_req)
         self.arg_dict, self.aux_dict, self.grad_dict = args, aux, dict(grads)
         self._argument_names, self._has_grads = list(args), True
@@ -371,9 +377,14 @@ class _Zeros:
 
 
 def make_executor(
-    symbol: Symbol, ctx: Context, args: Handles, grads: Mapping[str, NDArray | None],
-    aux: Handles, grad_req: Mapping[str, str], group2ctx: Mapping[str, Context] | None,
-) -> Executor:  # fmt: skip
+    symbol: Symbol,
+    ctx: Context,
+    args: Handles,
+    grads: Mapping[str, NDArray | None],
+    aux: Handles,
+    grad_req: Mapping[str, str],
+    group2ctx: Mapping[str, Context] | None,
+) -> Executor:
     """Join a symbol and its handles, which must be complete and of the right shapes."""
     arrays = {**args, **aux}
     shapes = {n: a.shape for n, a in arrays.items()}

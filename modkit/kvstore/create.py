@@ -14,8 +14,13 @@ from modkit.kvstore.dist import DistKVStore
 from modkit.kvstore.local import KVStore
 
 _LOCAL = (
-    "local", "device", "nccl", "local_update_cpu", "local_allreduce_cpu", "local_allreduce_device",
-)  # fmt: skip
+    "local",
+    "device",
+    "nccl",
+    "local_update_cpu",
+    "local_allreduce_cpu",
+    "local_allreduce_device",
+)
 _DISTRIBUTED = ("dist", "dist_sync", "dist_device_sync", "dist_sync_device")
 _INSTEAD = {
     "dist_async": "workers that do not wait for each other need servers of parameters, and use "

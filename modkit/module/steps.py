@@ -309,9 +309,13 @@ def update_request(module: Any) -> UpdateRequest:
 
 
 def states_of(
-    group: Any, shards: Any, updater: Any, names: Sequence[str], indices: Sequence[Any],
+    group: Any,
+    shards: Any,
+    updater: Any,
+    names: Sequence[str],
+    indices: Sequence[Any],
     weights: Any = None,
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     """Optimizer states in the order of the names; created or checked at their first use."""
     if not all(map(updater.states_synced.get, indices)):
         for index, weight in zip(indices, weights or group.weights_of(names), strict=True):

@@ -262,9 +262,13 @@ def _path(output: Any) -> Any:
 
 
 def _pull(
-    pullback: Any, states: Arrays, read: Mapping[str, Rows], looked_up: Mapping[str, Rows],
-    types: Arrays, heads: Any,
-) -> Any:  # fmt: skip
+    pullback: Any,
+    states: Arrays,
+    read: Mapping[str, Rows],
+    looked_up: Mapping[str, Rows],
+    types: Arrays,
+    heads: Any,
+) -> Any:
     """Gradients by name: a pullback of outputs, of states, each its own cotangent, and an anchor.
 
     Args:
