@@ -41,6 +41,9 @@ from modkit.registry import call_text
 LOW = ("float16", "bfloat16")
 """Weights of these types have a float32 master copy if ``multi_precision`` is set."""
 
+_LISTS = 256
+"""Lists of parameters of which an optimizer keeps the multipliers."""
+
 
 class SchedulerSetError(ModkitError, UserWarning):
     """The learning rate was set although a scheduler determines it."""
@@ -473,18 +476,22 @@ class Optimizer:
         if len(indices) == 1:
             (index,) = indices
             return _of_one(*(float(self._multiplier(index, k)) for k in ("lr_mult", "wd_mult")))
-        inputs = indices, self.lr_mult, self.wd_mult, self.idx2name
-        cached = self._derived.get("multipliers")
-        if cached is not None and cached[0] == inputs and not self.param_dict:
-            return cached[1]
-        rates, decays = (
-            np.array([self._multiplier(i, kind) for i in indices], np.float64)
-            for kind in ("lr_mult", "wd_mult")
-        )
-        if not self.param_dict:  # whose objects may change
-            inputs = indices, dict(self.lr_mult), dict(self.wd_mult), dict(self.idx2name)
-            self._derived["multipliers"] = inputs, (rates, decays)
-        return rates, decays
+        inputs = self.lr_mult, self.wd_mult, self.idx2name
+        of_inputs, kept = self._derived.get("multipliers", (None, {}))
+        if self.param_dict or of_inputs != inputs:  # the objects of `param_dict` may change
+            kept = {}
+        found = kept.get(indices)
+        if found is None:
+            found = tuple(
+                np.array([self._multiplier(i, kind) for i in indices], np.float64)
+                for kind in ("lr_mult", "wd_mult")
+            )
+            if len(kept) >= _LISTS:
+                kept.clear()
+            kept[indices] = found
+            if not self.param_dict and of_inputs != inputs:
+                self._derived["multipliers"] = tuple(map(dict, inputs)), kept
+        return found
 
     # ── Registry and pickling ───────────────────────────────────────────────────────────────
 

@@ -92,6 +92,26 @@ def test_the_tables_of_many_lists_are_not_all_kept(monkeypatch):
     assert len(sgd._derived["tables"]) <= 8
 
 
+def test_lists_that_alternate_have_their_multipliers_and_tables_kept():
+    sgd = opt.create("sgd", learning_rate=0.5, param_idx2name=NAMES)
+    first, second = (0, 1), (2, 3)
+    made = {list_: (sgd._multipliers(list_), sgd.hyper(list_)) for list_ in (first, second)}
+    for list_ in (first, second, first):
+        assert sgd._multipliers(list_) is made[list_][0]
+        assert sgd.hyper(list_) is made[list_][1]
+    sgd.lr_mult["a_bias"] = 4.0
+    assert sgd.hyper(first)[:, 0].tolist() == [0.5, 2.0]
+    assert sgd.hyper(second)[:, 0].tolist() == [0.5, 0.5]
+
+
+def test_the_multipliers_of_many_lists_are_not_all_kept(monkeypatch):
+    monkeypatch.setattr("modkit.optimizer.base._LISTS", 8)
+    adam = opt.create("adam", learning_rate=0.5)
+    for at in range(50):
+        assert adam.hyper([0, at + 1]).shape[0] == 2
+    assert len(adam._derived["multipliers"][1]) <= 8
+
+
 def test_hyper_sees_multipliers_changed_in_place():
     sgd = opt.create("sgd", learning_rate=1.0, param_idx2name=NAMES, wd=1.0)
     indices = list(NAMES)
