@@ -20,7 +20,9 @@ _ALL = tuple(map(int, signal.valid_signals()))
 _EVERY = 256
 """Blocks between two scans of all signals' handlers; a scan costs as much as 8 blocks."""
 
-_MAIN = threading.main_thread().ident
+MAIN = threading.main_thread().ident
+"""The thread in which Python runs handlers."""
+
 _RAISES = _signal.default_int_handler
 
 
@@ -73,7 +75,7 @@ class DeferredSignals:
     def __enter__(self) -> None:
         global _latest, _deferring, _blocks_left
         self._installed: Installed | None = None
-        if threading.get_ident() != _MAIN or _deferring:
+        if threading.get_ident() != MAIN or _deferring:
             return
         latest = _latest
         if _blocks_left > 0 and tuple(map(_signal.getsignal, latest.watched)) == latest.present:
@@ -89,6 +91,11 @@ class DeferredSignals:
             deque(map(_set, installed.numbers, installed.handlers), maxlen=0)
             raise
         self._installed, _deferring = installed, True
+
+    @property
+    def defers(self) -> bool:
+        """Whether the block, once entered, defers handlers itself."""
+        return self._installed is not None
 
     def __exit__(self, *exc: object) -> None:
         global _deferring

@@ -3,8 +3,14 @@
 import os
 import signal
 
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
+import modkit as mx
+from modkit.compile import executables, program
+from modkit.interpreter import tracing
+from modkit.metric import traced
 from modkit.signals import _EVERY, DeferredSignals
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
@@ -72,3 +78,62 @@ def test_a_rare_signal_is_deferred_once_its_handler_was_found(name):
     with DeferredSignals():
         pass
     assert signal.getsignal(number) is before  # no block restores one that is gone
+
+
+def _add(x):
+    signal.raise_signal(signal.SIGTERM)
+    return x + 1
+
+
+def _by_eager(x):
+    return executables.Eager(_add)(x)
+
+
+def _by_program(x):
+    return program.Program(_add, (), "test")(x)
+
+
+def _by_listing(x):
+    listing, _ = tracing.jaxpr_for_numpy(_add, x)
+    return listing.evaluated(x)[0]
+
+
+def _by_metric(x, monkeypatch):
+    monkeypatch.setattr(traced, "pack", lambda sums: (_add(x), sums))
+    metric = mx.metric.create("acc")
+    traced._apply.clear_cache()
+    metric.update([x], [jnp.ones((3, 2))])
+    return metric._pending[0][0][0][0]
+
+
+@pytest.mark.parametrize("trace", [_by_eager, _by_program, _by_listing, _by_metric])
+def test_a_handler_that_computes_waits_for_the_end_of_a_trace(trace, monkeypatch):
+    seen = []
+
+    def handler(*_):
+        wide = mx.nd.ones((300, 300))
+        seen.append(float(mx.nd.dot(wide, wide)[0, 0].asscalar()))
+        seen.append((jnp.ones(2) + 1).tolist())
+
+    before = signal.signal(signal.SIGTERM, handler)
+    try:
+        given = [monkeypatch] if trace is _by_metric else []
+        assert np.asarray(trace(jnp.zeros(3), *given)).tolist() == [1, 1, 1]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert seen == [300.0, [2.0, 2.0]]
+
+
+def test_an_eager_call_that_raises_while_it_is_traced_defers_nothing_later():
+    def fail(x):
+        raise ValueError("traced")
+
+    seen = []
+    before = signal.signal(signal.SIGTERM, lambda *_: seen.append(1))
+    try:
+        with pytest.raises(ValueError, match="traced"):
+            executables.Eager(fail)(jnp.zeros(3))
+        signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert seen == [1]

@@ -12,6 +12,7 @@ from modkit.callback.run import Run
 from modkit.constructors import check_at_least
 from modkit.errors import NotReadyError, NotSupportedError, expect
 from modkit.ndarray import NDArray, from_jax
+from modkit.signals import DeferredReads
 
 Arrays = dict[str, jax.Array]
 
@@ -49,7 +50,11 @@ class Averaged(Callback):
                 "a call are not there; use steps_per_call=1"
             )
         present = {n: v for n, v in run.module._param_values().items() if n in self._names}
-        self.average = present if self.average is None else _moved(self.average, present, weight)
+        if self.average is None:
+            self.average = present
+        else:
+            with DeferredReads():  # a handler's own calls would be part of the trace
+                self.average = _moved(self.average, present, weight)
         self.count += 1
 
     def on_fit_begin(self, run: Run) -> None:

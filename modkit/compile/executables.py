@@ -8,12 +8,14 @@ import itertools
 import sys
 import weakref
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any, NamedTuple
 
 import jax
 
 from modkit import fork
 from modkit.fork import process
+from modkit.signals import MAIN, DeferredReads
 
 uses = itertools.count()
 """A logical clock: one tick a call, for least recently used."""
@@ -138,12 +140,14 @@ class Eager(Kept):
     def __init__(self, fn: Callable[..., Any]):
         super().__init__()
         self.__name__, self.plain = fn.__name__, fn
+        self._tracing: DeferredReads | None = None
         me = weakref.ref(self)
 
         def traced(*args: Any) -> Any:
             program = me()
             if program is not None:  # traced once for each signature
                 eager.note(program, hash(_signature(args)))
+                program._defer_reads()
             return fn(*args)
 
         traced.__name__ = fn.__name__
@@ -155,7 +159,22 @@ class Eager(Kept):
             raise process.error()
         self.used = next(uses)
         eager.trim()
-        return self._jitted(*args)
+        try:
+            return self._jitted(*args)
+        finally:
+            if self._tracing is not None and get_ident() == MAIN:
+                block, self._tracing = self._tracing, None
+                block.__exit__()
+
+    def _defer_reads(self) -> None:
+        """Defer signal handlers until the call ends: their own calls would be part of the trace.
+
+        In the function that is traced, as calls that trace nothing should take no longer.
+        """
+        block = DeferredReads()
+        block.__enter__()
+        if block.defers:
+            self._tracing = block
 
     def free(self) -> None:
         self._jitted.clear_cache()

@@ -30,6 +30,7 @@ from modkit.compile.progress import CompilationProgress
 from modkit.errors import ModkitError
 from modkit.fork import process
 from modkit.gc_pause import uncollected
+from modkit.signals import DeferredReads
 from modkit.tuning.config import current
 from modkit.tuning.xla_options import compile_program
 
@@ -240,7 +241,7 @@ class Program(Kept):
 
     def _lowered(self, args: Sequence[Any]) -> Any:
         """The program as HLO. Collections are a sixth of the time of ResNet-50's trace."""
-        with uncollected():
+        with DeferredReads(), uncollected():  # a handler's own calls would be part of the trace
             try:
                 return self._jitted.lower(*args)
             except ModkitError as error:

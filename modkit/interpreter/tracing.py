@@ -16,6 +16,8 @@ import numpy as np
 from jax import lax
 from jax.core import ShapedArray, Trace, Tracer
 
+from modkit.signals import DeferredReads
+
 
 class _Trace(threading.local):
     for_numpy = False
@@ -385,7 +387,7 @@ def jaxpr_for_numpy(fn: Callable[..., Any], *args: Any) -> Any:
     leaves, layout = jax.tree.flatten(args)
     avals = [x if isinstance(x, ShapedArray) else jax.typeof(x) for x in leaves]
     lister, variables = Lister(), list(map(Var, avals))
-    with for_numpy(), within(lister):
+    with DeferredReads(), for_numpy(), within(lister):  # a handler's own calls would be listed
         made = fn(*jax.tree.unflatten(layout, [_Listed(lister, each) for each in variables]))
     leaves, layout = jax.tree.flatten(made)
     results = list(map(lister.var, leaves))

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.errors import DTypeError, expect, not_taken, wrong
+from modkit.signals import DeferredReads
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,8 @@ class Compressor:
             with np.errstate(over="ignore", invalid="ignore"):  # a program warns of neither
                 made = self.rule(grad, np.asarray(residual))
         else:
-            made = _quantise(self.rule, grad, residual)
+            with DeferredReads():  # a handler's own calls would be part of the trace
+                made = _quantise(self.rule, grad, residual)
         out, self._residuals[key, place] = made
         return out
 

@@ -32,6 +32,7 @@ from modkit.ndarray.sparse_views import dense_view
 from modkit.ndarray.storage import new_cell, x64_for
 from modkit.ops.stype import DENSE, ROWS
 from modkit.optimizer import Optimizer, get_updater
+from modkit.signals import DeferredReads
 
 Key = int | str
 
@@ -319,7 +320,7 @@ class KVStore(KVStoreBase):
             return NDArray(new_cell(dense[0]._cell.unmoved(), home), home)
         arrays = [v._cell.peek() for v in dense]
         device = home.jax_device
-        with x64_for(*(a.dtype for a in arrays)):
+        with DeferredReads(), x64_for(*(a.dtype for a in arrays)):
             moved = [jax.device_put(a, device) for a in arrays]
             return from_jax(_sum(moved) if len(moved) > 1 else moved[0], home)
 

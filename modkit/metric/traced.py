@@ -20,6 +20,7 @@ from modkit.metric.packed import pack, unpack
 from modkit.metric.statistics import OUTSIDE, CheckedMean, Mean, Statistic
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import x64_for
+from modkit.signals import DeferredReads
 
 FOLD_EVERY = 256
 """Maximum number of pending updates; beyond it all but the last `KEEP_UNREAD` are added up."""
@@ -270,7 +271,9 @@ def _fetched(updates: Sequence[tuple[Any, bool]]) -> list[Any]:
             forms = {_signature(sums) for sums in left[:CHUNK]}
             if len(forms) > 1 or None in forms:
                 break
-            ready += _unstacked(jax.device_get(_stack(left[:CHUNK])))
+            with DeferredReads():
+                stacked = _stack(left[:CHUNK])
+            ready += _unstacked(jax.device_get(stacked))
             left = left[CHUNK:]
     return ready + jax.device_get(left)
 
@@ -320,7 +323,8 @@ def _batch_sums(statistic: Statistic, label: Any, pred: Any) -> Any:
     label, pred = (_device_value(x) for x in (label, pred))
     if isinstance(label, jax.Array) and isinstance(pred, jax.Array):
         label = _on_device_of(label, pred)
-    with x64_for(*(x.dtype for x in (label, pred) if x is not None)):
+    # A handler's own calls would become part of the trace.
+    with DeferredReads(), x64_for(*(x.dtype for x in (label, pred) if x is not None)):
         return _apply(statistic, label, pred)
 
 
