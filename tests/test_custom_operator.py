@@ -511,6 +511,18 @@ def test_what_the_operator_raises_is_the_cause_of_an_error_that_names_it(place, 
     assert "_refuse" in [frame.name for frame in traceback.extract_tb(cause.__traceback__)]
 
 
+@pytest.mark.parametrize("place", PLACES)
+def test_a_stop_iteration_of_the_operator_is_an_error_like_others(place):
+    def stop(*_):
+        raise StopIteration("mine")
+
+    run, about, named = PLACES[place]
+    Scripted.run = {"forward": stop}
+    with pytest.raises(MXNetError, match="forward raised StopIteration: mine") as caught:
+        run(about)
+    assert named in str(caught.value)
+
+
 def test_an_error_of_the_operator_in_fit_is_shown_once(caplog):
     """It is raised, so that JAX's log record of it is left out, and no other error is before it."""
     net = mx.sym.Custom(mx.sym.FullyConnected(X, num_hidden=2), op_type="scripted", name="c")

@@ -97,6 +97,29 @@ class Once(mx.io.NDArrayIter):
         pass
 
 
+def bare(*absent):
+    """An iterator of a user's own that lacks some attributes."""
+    whole = {
+        "batch_size": 5, "provide_data": train().provide_data,
+        "provide_label": train().provide_label, "reset": lambda self: None,
+        "next": lambda self: batch(), "__next__": lambda self: batch(),
+        "__iter__": lambda self: self,
+    }  # fmt: skip
+    return type("Bare", (), {n: v for n, v in whole.items() if n not in absent})()
+
+
+def padded(pad):
+    """An iterator of one batch, with a padding of the user's own."""
+
+    class Padded(mx.io.NDArrayIter):
+        def next(self):
+            made = super().next()
+            made.pad = pad
+            return made
+
+    return Padded(X, Y, 5)
+
+
 class Swapped(mx.io.NDArrayIter):
     """An iterator of two inputs in the other order."""
 
@@ -1640,6 +1663,134 @@ MISTAKES = [
         "got Symbol",
         "expected an NDArray",
         "functions of symbols are in mx.sym",
+    ),
+    (
+        'fit(bare("reset"))',
+        "ParameterError",
+        "fit: train_data",
+        "which has no reset",
+        "expected an iterator of batches",
+        "mx.io.DataIter",
+    ),
+    (
+        'fit(bare("provide_label"))',
+        "ParameterError",
+        "fit: train_data",
+        "which has no provide_label",
+        "expected an iterator of batches",
+        "",
+    ),
+    (
+        'fit(bare("__iter__"))',
+        "ParameterError",
+        "fit: train_data",
+        "which has no __iter__",
+        "expected an iterator of batches",
+        "",
+    ),
+    (
+        'fit(bare("__next__"))',
+        "ParameterError",
+        "fit: train_data",
+        "iter() returned non-iterator",
+        "expected an iterator of batches",
+        "",
+    ),
+    (
+        'early(bare("reset"))',
+        "ParameterError",
+        "fit: eval_data",
+        "which has no reset",
+        "expected an iterator of batches",
+        "",
+    ),
+    (
+        'fit(bare("provide_data", "next", "__next__"))',
+        "ParameterError",
+        "fit: train_data",
+        "iter() returned non-iterator",
+        "expected an iterator of batches",
+        "",
+    ),
+    (
+        'ready().score(bare("reset"), "acc")',
+        "ParameterError",
+        "score: eval_data",
+        "which has no reset",
+        "expected an iterator of batches",
+        "",
+    ),
+    (
+        'ready().predict(bare("provide_data", "next", "__next__"))',
+        "ParameterError",
+        "predict: eval_data",
+        "iter() returned non-iterator",
+        "expected an iterator of batches",
+        "",
+    ),
+    (
+        'list(ready().iter_predict(bare("reset")))',
+        "ParameterError",
+        "iter_predict: eval_data",
+        "which has no reset",
+        "expected an iterator of batches",
+        "",
+    ),
+    (
+        "ready().predict(batch())",
+        "ParameterError",
+        "predict: eval_data",
+        "got DataBatch",
+        "expected a DataIter or an array",
+        "a DataBatch is for forward()",
+    ),
+    (
+        'mx.io.ResizeIter(bare("next"), 3)',
+        "ParameterError",
+        "ResizeIter: data_iter",
+        "which has no next",
+        "expected an iterator of batches",
+        "",
+    ),
+    (
+        'mx.io.PrefetchingIter(bare("provide_data"))',
+        "ParameterError",
+        "PrefetchingIter: iters",
+        "which has no provide_data",
+        "expected an iterator of batches",
+        "",
+    ),
+    (
+        'mx.io.PrefetchingIter(bare("reset")).reset()',
+        "ParameterError",
+        "PrefetchingIter: iters",
+        "which has no reset",
+        "expected an iterator of batches",
+        "",
+    ),
+    (
+        'mx.io.DataBatch([ones((5, 4))], pad="a")',
+        "ParameterError",
+        "DataBatch: pad",
+        "got 'a'",
+        "expected the number of samples that are padding",
+        "",
+    ),
+    (
+        "ready().predict(padded(1.5))",
+        "ParameterError",
+        "predict: pad of a batch",
+        "got 1.5",
+        "expected a number of samples, 0 or more",
+        "",
+    ),
+    (
+        'ready().predict(padded("a"))',
+        "ParameterError",
+        "predict: pad of a batch",
+        "got 'a'",
+        "expected a number of samples, 0 or more",
+        "",
     ),
 ]
 

@@ -6,7 +6,7 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -165,14 +165,13 @@ class Run:
         for each in self.callbacks:
             getattr(each, event)(self)
 
-    def epochs(self) -> Iterator[int]:
-        """Begin each epoch in turn, until the last one has ended or the training is stopped."""
-        for epoch in range(self.epoch, self.num_epoch):
-            if self.stopping:
-                return
-            self.epoch = epoch
-            self._begin_epoch()
-            yield epoch
+    def begin_epoch(self, epoch: int) -> bool:
+        """Start an epoch; ``False``, and nothing else, if the training is stopped."""
+        if self.stopping:
+            return False
+        self.epoch = epoch
+        self._begin_epoch()
+        return True
 
     def _begin_epoch(self) -> None:
         """Start the present epoch, or go on after the batches before the checkpoint."""

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from modkit.errors import NotReadyError, NotSupportedError, ParameterError, wrong
+from modkit.errors import (
+    NotReadyError,
+    NotSupportedError,
+    ParameterError,
+    instance_hint,
+    typed,
+    wrong,
+)
 from modkit.io.random_state import seed_streams
 from modkit.ndarray import NDArray
 
@@ -88,6 +95,8 @@ class DataBatch:
         for what, value in (("data", data), ("label", label)):
             if value is not None and not isinstance(value, list | tuple):
                 raise wrong(f"DataBatch: {what}", type(value), "a list of NDArrays")
+        if not isinstance(pad, int | None | np.integer):
+            raise wrong("DataBatch: pad", pad, "the number of samples that are padding, or None")
         self.data, self.label = data, label
         self.pad, self.index, self.bucket_key = pad, index, bucket_key
         self.provide_data, self.provide_label = provide_data, provide_label
@@ -194,6 +203,35 @@ class HeldBatchIter(DataIter):
 
     def getpad(self) -> Any:
         return self._present().pad
+
+
+def check_iterator(data: Any, where: str, needed: Sequence[str]) -> None:
+    """Raise unless an iterator of batches has the methods and attributes that are needed.
+
+    Raises:
+        ParameterError: it lacks one of them, or ``__next__`` beside a ``next``.
+    """
+    lacking = [name for name in needed if not hasattr(data, name)]
+    own = hasattr(data, "next") and not hasattr(data, "__next__")
+    if own and "__iter__" in needed and not lacking:
+        begin(data, where)
+    if lacking:
+        raise ParameterError(
+            f"{where}: got {typed(data):.100}, which has no {' and no '.join(lacking)}; "
+            "expected an iterator of batches, such as an instance of a subclass of "
+            f"mx.io.DataIter{instance_hint(data)}"
+        )
+
+
+def begin(data: Any, where: str) -> Iterator[Any]:
+    """``iter(data)``; a ParameterError, not a TypeError, for an object that is not iterable."""
+    try:
+        return iter(data)
+    except TypeError as error:
+        raise ParameterError(
+            f"{where}: got {typed(data):.100}: {error}; expected an iterator of batches, such as "
+            "an instance of a subclass of mx.io.DataIter"
+        ) from error
 
 
 KIND = "kind of data"

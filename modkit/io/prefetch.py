@@ -16,6 +16,7 @@ from modkit.io.base import (
     DataDesc,
     DataIter,
     HeldBatchIter,
+    check_iterator,
     check_position,
     move_to,
     position_of,
@@ -122,6 +123,9 @@ class PrefetchingIter(HeldBatchIter):
                     f"PrefetchingIter: {what}: got {got}, expected a list with one for each of "
                     f"the {self.n_iter} iterators"
                 )
+        needed = "provide_data", "provide_label", "next"
+        for each in self.iters:
+            check_iterator(each, "PrefetchingIter: iters", needed)
         self.rename_data, self.rename_label = rename_data, rename_label
         super().__init__(self.provide_data[0][1][0])
         self._ended = False
@@ -172,6 +176,8 @@ class PrefetchingIter(HeldBatchIter):
 
     def reset(self) -> None:
         """Begin the next epoch; prefetched batches are dropped."""
+        for each in self.iters:
+            check_iterator(each, "PrefetchingIter: iters", ["reset"])
         self._begin(lambda each: each.reset())
 
     def reseed(self, seed: int) -> None:

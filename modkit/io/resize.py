@@ -8,8 +8,15 @@ from typing import Any
 
 from modkit import fork
 from modkit.constructors import is_number
-from modkit.errors import ParameterError, expect, typed
-from modkit.io.base import HeldBatchIter, check_position, move_to, position_of, reseed
+from modkit.errors import ParameterError, typed
+from modkit.io.base import (
+    HeldBatchIter,
+    check_iterator,
+    check_position,
+    move_to,
+    position_of,
+    reseed,
+)
 
 _PARTS = ("data", "label", "pad", "index")
 
@@ -26,8 +33,9 @@ class ResizeIter(HeldBatchIter):
     def __init__(self, data_iter: Any, size: int, reset_internal: bool = True):
         if not is_number(size) or size % 1:  # an epoch would not end
             raise ParameterError(f"ResizeIter: size: got {typed(size)}, expected a whole number")
-        has_size = hasattr(data_iter, "batch_size")
-        expect(has_size, "ResizeIter: data_iter", data_iter, "an iterator, a DataIter")
+        needed = ["batch_size", "provide_data", "provide_label", "next"]
+        needed += ["reset"] * bool(reset_internal)
+        check_iterator(data_iter, "ResizeIter: data_iter", needed)
         super().__init__(data_iter.batch_size)
         self.data_iter, self.size, self.reset_internal = data_iter, size, reset_internal
         self.cur = 0

@@ -31,7 +31,7 @@ from modkit.errors import (
 )
 from modkit.initializer import Uniform
 from modkit.io import DataBatch
-from modkit.io.base import seed_all
+from modkit.io.base import begin, check_iterator, seed_all
 from modkit.io.columns import WEIGHT
 from modkit.io.data_adapters import evaluation_source, has_next, training_sources
 from modkit.kvstore.base import KVStoreBase
@@ -166,10 +166,7 @@ class BaseModule:
         """
         whole, self._scores_whole = self._scores_whole, False  # callbacks may score by themselves
         self._need("score()", params=True)
-        data = self._evaluated(eval_data, "score: eval_data")
-        self._check_order(data, "score: eval_data")
-        if reset:
-            data.reset()
+        data = self._evaluated(eval_data, "score: eval_data", reset)
         metric = self._metric_of(eval_metric)
         metric.reset()
         known: dict[str, Any] = {
@@ -201,16 +198,25 @@ class BaseModule:
         sparse_row_id_fn: RowIds | None = None,
     ) -> Iterator[tuple[list[NDArray], int, DataBatch]]:
         """Yield ``(outputs, batch number, batch)`` for each batch, padding cut off."""
-        self._need("iter_predict()", params=True)
-        data = self._evaluated(eval_data, "iter_predict: eval_data")
-        self._check_order(data, "predict: eval_data")
-        if reset:
-            data.reset()
-        for nbatch, batch in enumerate(_first(data, num_batch)):
-            self.prepare(batch, sparse_row_id_fn=sparse_row_id_fn)
-            self.forward(batch, is_train=False)
-            outputs, pad = self.get_outputs(), batch.pad or 0
-            yield [out[0 : out.shape[0] - pad] for out in outputs], nbatch, batch
+        try:
+            self._need("iter_predict()", params=True)
+            data = self._evaluated(eval_data, "iter_predict: eval_data", reset)
+            for nbatch, batch in enumerate(_first(data, num_batch)):
+                yield self._predicted(batch, sparse_row_id_fn), nbatch, batch
+        except StopIteration as error:
+            raise ModkitError(
+                "iter_predict: a method of the iterator or of the module, or a custom operator, "
+                "raised StopIteration outside of the iterator's next(); raise another exception"
+            ) from error
+
+    def _predicted(self, batch: DataBatch, sparse_row_id_fn: RowIds | None) -> list[NDArray]:
+        """Outputs of a batch, without those of its padding."""
+        self.prepare(batch, sparse_row_id_fn=sparse_row_id_fn)
+        self.forward(batch, is_train=False)
+        outputs, pad = self.get_outputs(), batch.pad or 0
+        if not isinstance(pad, int | np.integer) or pad < 0:
+            raise wrong("predict: pad of a batch", pad, "a number of samples, 0 or more")
+        return [out[0 : out.shape[0] - pad] for out in outputs]
 
     @check_keywords
     def predict(
@@ -249,14 +255,10 @@ class BaseModule:
             data = eval_data if isinstance(eval_data, NDArray) else array(eval_data)
             self.forward(DataBatch([data]), is_train=False)
             return self.get_outputs()[0]
-        eval_data = self._evaluated(eval_data, "predict: eval_data")
-        if not hasattr(eval_data, "__next__") and not hasattr(eval_data, "next"):
-            raise wrong("predict", type(eval_data), "a DataIter or an array")
+        data = self._evaluated(eval_data, "predict: eval_data", reset)
         batches = [
-            [out.copy() for out in outputs]
-            for outputs, _, _ in BaseModule.iter_predict(  # not a subclass's own
-                self, eval_data, num_batch, reset, sparse_row_id_fn
-            )
+            [out.copy() for out in self._predicted(batch, sparse_row_id_fn)]
+            for batch in _first(data, num_batch)
         ]
         if not batches or not merge_batches:
             return batches
@@ -435,7 +437,9 @@ class BaseModule:
         with Running(run):
             others = [*batch_ends, *run.callbacks]
             check_folders(as_list(epoch_end_callback), others, range(run.epoch, num_epoch))
-            for epoch in run.epochs():
+            for epoch in range(run.epoch, run.num_epoch):
+                if not run.begin_epoch(epoch):
+                    break
                 known |= {"epoch": epoch, "tic": time.time(), "eval_metric": metric}
                 began_s = time.perf_counter()  # the clock of ``tic`` may be set meanwhile
                 batches = Chunks(while_all_have(source, run), at_once, run)
@@ -522,13 +526,20 @@ class BaseModule:
         run.end_validation(results)
         run.call("on_eval_end")
 
-    def _evaluated(self, data: Any, where: str) -> Any:
-        """An iterator from data for evaluation; other values are returned unchanged."""
-        if has_next(data):
-            return data
-        return evaluation_source(
-            data, self._named_inputs(), self._bound_order(), self._bound_size(), where
-        )
+    def _evaluated(self, data: Any, where: str, reset: bool) -> Any:
+        """An iterator from data for evaluation, at its first batch if ``reset``."""
+        if not has_next(data):
+            data = evaluation_source(
+                data, self._named_inputs(), self._bound_order(), self._bound_size(), where
+            )
+        if isinstance(data, str | bytes | DataBatch) or not hasattr(data, "__iter__"):
+            hint = "; a DataBatch is for forward()" if isinstance(data, DataBatch) else ""
+            raise wrong(where, type(data), f"a DataIter or an array{hint}")
+        check_iterator(data, where, ["__iter__", *["reset"] * bool(reset)])
+        self._check_order(data, where)
+        if reset:
+            data.reset()
+        return data
 
     def _bound_size(self) -> int:
         """The batch size of `bind`; a batch of other shapes, as a short last one, leaves it."""
@@ -548,6 +559,7 @@ class BaseModule:
         """The metric of the validation data, both of which are checked; ``None`` without data."""
         if data is None:
             return None
+        check_iterator(data, "fit: eval_data", ["__iter__", "reset"])
         try:
             metric = self._metric_of(given)
         except ModkitError as error:
@@ -610,6 +622,7 @@ class BaseModule:
                 f"fit: train_data: got {type(train_data).__name__}, expected a DataIter, a pair "
                 "(x, y) of arrays, a dictionary of arrays by name, or an iterable of batches"
             )
+        check_iterator(train_data, "fit: train_data", ["provide_label", "__iter__", "reset"])
         warn_of_repeats(train_data)
 
     def _check_order(self, source: Any, where: str) -> None:
@@ -959,7 +972,7 @@ def _first(batches: Iterable[Any], count: int | None) -> Iterator[Any]:
     """The first ``count`` batches; as in MXNet the one beyond them is read too."""
     if count is not None and not is_number(count):
         raise wrong("num_batch", count, "a number of batches, or None")
-    for number, batch in enumerate(batches):
+    for number, batch in enumerate(begin(batches, "eval_data")):
         if number == count:
             return
         yield batch

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -155,17 +154,9 @@ class PropBridge(Bridge):
                     "infer its type"
                 )
 
-    @contextlib.contextmanager
-    def _named(self, method: str) -> Iterator[None]:
-        """Raise what the user's operator raises as the cause of a CallbackError."""
-        try:
-            yield
-        except Exception as error:
-            node = f" of node {self._node!r}" if self._node else ""
-            raise CallbackError(
-                f"custom operator {self._name!r}{node}: {method} raised "
-                f"{type(error).__name__}: {error}"
-            ) from error
+    def _named(self, method: str) -> _Named:
+        node = f" of node {self._node!r}" if self._node else ""
+        return _Named(f"custom operator {self._name!r}{node}: {method}")
 
     def forward(
         self, replica: int, train: bool, data: Arrays, aux: Arrays
@@ -211,6 +202,22 @@ class PropBridge(Bridge):
                 aux=states,
             )
         return grads, states
+
+
+class _Named:
+    """A block that raises what the user's operator raises as the cause of a CallbackError.
+
+    No ``contextmanager``: that lets a StopIteration of the block pass as it is.
+    """
+
+    def __init__(self, where: str):
+        self._where = where
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if isinstance(error, Exception):
+            raise CallbackError(f"{self._where} raised {type(error).__name__}: {error}") from error
 
 
 def _handles(values: Arrays, stypes: Sequence[str]) -> list[NDArray]:

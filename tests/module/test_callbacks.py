@@ -106,7 +106,9 @@ def test_stop_at_an_epochs_end_and_train_on():
     fit(stop, module=module)
 
 
-@pytest.mark.parametrize("where", ["on_fit_begin", "on_batch_end", "on_eval_end", "on_epoch_end"])
+@pytest.mark.parametrize(
+    "where", ["on_fit_begin", "on_epoch_begin", "on_batch_end", "on_eval_end", "on_epoch_end"]
+)
 @pytest.mark.parametrize("error", [RuntimeError("mine"), KeyboardInterrupt(), StopIteration()])
 def test_errors_reach_the_caller_as_they_are(where, error):
     class Fails(mx.callback.Callback):

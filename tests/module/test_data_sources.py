@@ -16,6 +16,24 @@ X = STREAM.normal(size=(COUNT, 10)).astype(np.float32)
 Y = STREAM.randint(0, 4, COUNT).astype(np.float32)
 
 
+class Stopping(mx.mod.Module):
+    """A module whose forward pass raises StopIteration."""
+
+    def forward(self, data_batch, is_train=None):
+        raise StopIteration("mine")
+
+
+def test_a_stop_iteration_in_a_prediction_does_not_end_it_as_its_last_batch_does():
+    module = Stopping(mlp())
+    data = mx.io.NDArrayIter(X, Y, 5)
+    module.bind(data.provide_data, data.provide_label)
+    module.init_params()
+    with pytest.raises(StopIteration, match="mine"):
+        module.predict(data)
+    with pytest.raises(mx.MXNetError, match=r"iter_predict: .* raised StopIteration"):
+        list(module.iter_predict(data))
+
+
 class Frame:
     """As much of a data frame of pandas as is read."""
 
