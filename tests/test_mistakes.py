@@ -1792,6 +1792,22 @@ MISTAKES = [
         "expected a number of samples, 0 or more",
         "",
     ),
+    (
+        "quiet(lambda: net().infer_shape(data=None))",
+        "ParameterError",
+        "infer_shape: 'data'",
+        "got None",
+        "expected a tuple of ints",
+        "leave an unknown shape out",
+    ),
+    (
+        'fit(train(), eval_metric="top_k_accuracy")',
+        "ParameterError",
+        "TopKAccuracy: top_k",
+        "got 1",
+        "expected more than 1",
+        "mx.metric.TopKAccuracy(top_k=5)",
+    ),
 ]
 
 

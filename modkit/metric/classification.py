@@ -74,7 +74,8 @@ class TopKAccuracy(TracedMetric):
         output_names: Names = None,
         label_names: Names = None,
     ):
-        expect(top_k > 1, "top_k", top_k, "more than 1; use Accuracy for 1")
+        advice = "more than 1; use Accuracy for 1, mx.metric.TopKAccuracy(top_k=5) for 5"
+        expect(top_k > 1, "TopKAccuracy: top_k", top_k, advice)
         self.top_k = top_k
         ending = f"_{top_k}"
         name = name if name.endswith(ending) else name + ending  # get_config() has it

@@ -80,7 +80,10 @@ def _by_name(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The given values by name, each read; ``None`` is left out."""
+    """The given values by name, each read; ``None`` is left out where ``read`` does not refuse it.
+
+    By position it always is: it stands for an argument of which nothing is given.
+    """
     names = [n.name for n in graph.arguments]
     if args and kwargs:
         raise ParameterError(f"{where}: give arguments by position or by name, not both")
@@ -88,8 +91,9 @@ def _by_name(
         raise ParameterError(
             f"{where}: got {len(args)} arguments, expected at most {len(names)}: {', '.join(names)}"
         )
-    given = {**dict(zip(names, args, strict=False)), **kwargs}
-    known = {n: read(n, v) for n, v in given.items() if v is not None}
+    given = {n: v for n, v in zip(names, args, strict=False) if v is not None}
+    found = {n: read(n, v) for n, v in {**given, **kwargs}.items()}
+    known = {n: v for n, v in found.items() if v is not None}
     inputs = [n.name for n in graph.inputs]
     for name in kwargs:
         if name not in inputs:
@@ -103,10 +107,15 @@ def _as_shape(name: str, shape: Any) -> Sizes:
         of_type = ""
         with contextlib.suppress(TypeError):
             return given_shape(map(operator.index, shape))
-    raise ParameterError(f"infer_shape: {name!r}: got {shape!r}{of_type}, expected a tuple of ints")
+    hint = "; leave an unknown shape out" if shape is None else ""
+    raise ParameterError(
+        f"infer_shape: {name!r}: got {shape!r}{of_type}, expected a tuple of ints{hint}"
+    )
 
 
-def _as_dtype(name: str, dtype: Any) -> str:
+def _as_dtype(name: str, dtype: Any) -> str | None:
+    if dtype is None:
+        return None
     if isinstance(dtype, int):
         raise wrong(f"infer_type: {name!r}", dtype, "an element type")
     try:
