@@ -637,3 +637,31 @@ def test_regions_of_images_without_pixels():
             mx.nd.zeros((2, 3, 4, 0)), mx.nd.zeros((1, 5)), pooled_size=(2, 2), spatial_scale=1.0
         )
     assert made.asnumpy().tolist() == [[[[0, 0], [0, 0]]] * 3]
+
+
+MULTICAST = [
+    # Types of the inputs, of the results, and with `cast_narrow`: MXNet's.
+    ("float64 float16", "float64 float64", "float64 float16"),
+    ("float64 float32", "float64 float32", "float64 float32"),
+    ("float16 float64", "float16 float64", "float16 float64"),
+    ("int32 float16", "int32 int32", "int32 float16"),
+    ("int32 float32", "int32 float32", "int32 float32"),
+    ("float16 int32", "float16 int32", "float16 int32"),
+    ("float64 float16 float32", "float64 float32 float32", "float64 float16 float16"),
+    ("int32 float64 float16", "int32 float64 int32", "int32 float64 float16"),
+    ("float32 int32 float16", "float32 int32 float32", "float16 int32 float16"),
+]
+
+
+@pytest.mark.parametrize(("types", "wide", "narrow"), MULTICAST)
+def test_types_of_amp_multicast(types, wide, narrow):
+    types = types.split()
+    arrays = [mx.nd.array([1.5], dtype=t) for t in types]
+    inputs = [mx.sym.Variable(f"x{i}") for i in range(len(types))]
+    given = {f"x{i}": t for i, t in enumerate(types)}
+    for expected, options in ((wide, {}), (narrow, {"cast_narrow": True})):
+        options = {"num_outputs": len(types), **options}
+        made = mx.nd.amp_multicast(*arrays, **options)
+        assert [np.dtype(x.dtype).name for x in made] == expected.split()
+        found = mx.sym.amp_multicast(*inputs, **options).infer_type(**given)[1]
+        assert [np.dtype(x).name for x in found] == expected.split()

@@ -66,6 +66,8 @@ def amp_cast(data: Any, *, dtype: DType) -> Any:
 
 def _multicast_type(types: Sequence[str], narrow: bool) -> str | None:
     floats = [t for t in types if t in _WIDTHS]
+    if not narrow and "float32" not in floats and types[0] != "bool":
+        return types[0]
     choose = min if narrow else max
     return choose(floats, key=_WIDTHS.__getitem__) if floats else None
 
@@ -91,6 +93,12 @@ def _multicast_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Attr
     dtypes=_multicast_types,
 )
 def amp_multicast(*data: Any, cast_narrow: bool = False) -> Any:
-    """Inputs of 16 and 32 bits as one type, the widest or the narrowest; others as they are."""
+    """Inputs of 16 and 32 bits as one type, the widest or the narrowest; others as they are.
+
+    As in MXNet float16 becomes the type of the first input where no input is float32 and
+    ``cast_narrow`` is false: float64, or an integer, which cuts off fractions.
+
+    Differs: boolean inputs, which MXNet refuses, stay as they are.
+    """
     common = _multicast_type([str(x.dtype) for x in data], cast_narrow)
     return tuple(convert(x, common) if str(x.dtype) in _WIDTHS else x for x in data)
