@@ -6,6 +6,7 @@ import ast
 import functools
 import inspect
 import math
+import operator
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -140,9 +141,15 @@ def _read_bool(value: Any) -> bool:
 def _read_int(value: Any) -> int:
     if isinstance(value, str):
         return int(value.strip().removesuffix("L"))
-    if isinstance(value, bool | np.bool_) or (isinstance(value, float) and not value.is_integer()):
+    if isinstance(value, bool | np.bool_):
         raise ValueError(value)
-    return int(value)
+    return operator.index(value)  # no 3.0, which MXNet refuses
+
+
+def _read_float(value: Any) -> float:
+    if isinstance(value, str) and value[-1:] == "f" and value[-3:] != "inf":
+        value = value[:-1]  # MXNet reads C's "0.5f"
+    return float(value)
 
 
 def _between(least: float, most: float, read: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -160,7 +167,7 @@ def _between(least: float, most: float, read: Callable[[Any], Any]) -> Callable[
 _READERS: dict[Any, Callable[[Any], Any]] = {
     bool: _read_bool,
     int: _read_int,
-    float: float,
+    float: _read_float,
     str: str,
     Any: lambda value: value,
 }

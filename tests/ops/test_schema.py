@@ -140,3 +140,32 @@ def test_inert_parameters_are_read_and_not_passed() -> None:
     assert attrs == {"kernel": (2,), "workspace": 7, "key": ""}
     with pytest.raises(ParameterError, match="mine: workspace: got 0, expected an int of 1 or"):
         entry.parse({"kernel": (2,), "workspace": 0})
+
+
+INTEGERS = [10, "10", " 10 ", "+10", "10L", np.int64(10), np.uint8(10), np.array(10)]
+NO_INTEGERS = [
+    10.0, np.float32(10), np.float64(2.5), np.float32(2.5), True, np.bool_(1), "10.0", "1e1", "",
+    "True", None, [10], (10,), 1j, np.array([1.5]),
+]  # fmt: skip
+TUPLES = [(3, 3), [3, 3], "(3,3)", "[3, 3]", "( 3 , 3 )", "(3L, 3L)", (np.int64(3),) * 2]
+NO_TUPLES = [
+    (3.0, 3.0), "(3.0, 3.0)", (np.float32(3),) * 2, (3.5, 3), (True, True), (3, None), "(3, 3",
+]  # fmt: skip
+
+
+def test_integers_are_the_forms_that_mxnet_reads() -> None:
+    """Of those that it refuses, a whole float is no integer; ``10L`` is in old files."""
+    assert [parse_value(each, int, where="op: n") for each in INTEGERS] == [10] * len(INTEGERS)
+    assert {parse_value(each, Shape, where="op: n") for each in TUPLES} == {(3, 3)}
+    for each in NO_INTEGERS:
+        with pytest.raises(ParameterError, match=r"op: n: got .*, expected int"):
+            parse_value(each, int, where="op: n")
+    for each in NO_TUPLES:
+        with pytest.raises(ParameterError, match=r"op: n: got .*, expected a tuple of int"):
+            parse_value(each, Shape, where="op: n")
+
+
+def test_floats_of_files_may_end_as_those_of_c() -> None:
+    texts = ["0.5f", "1f", "2e1", "inf", "-inf", ".5", "1."]
+    numbers = [0.5, 1.0, 20.0, float("inf"), -float("inf"), 0.5, 1.0]
+    assert [parse_value(each, float, where="op: x") for each in texts] == numbers
