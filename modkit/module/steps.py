@@ -298,8 +298,11 @@ def update_request(module: Any) -> UpdateRequest:
     own_store = kvstore is None or isinstance(kvstore, KVStore)
     compressor = getattr(kvstore, "_compressor", None)
     fuses = own_store and hasattr(updater, "optimizer") and compressor is None
-    rule = updater.optimizer.tree_rule(names) if fuses else None
     indices = names if by_key else indices
+    if fuses and False in map(updater.states_synced.get, indices):
+        with group.store.lock:  # loaded states, on which the rule may depend
+            states_of(group, shards, updater, names, indices)
+    rule = updater.optimizer.tree_rule(names) if fuses else None
     if shows_calls(type(optimizer), type(optimizer.lr_scheduler)):
         indices = Indices.divided(indices, group.weights_of(names), optimizer, bool(by_key))
     workers = own.workers

@@ -456,3 +456,35 @@ def test_declared_storage_types_are_those_of_get_params_and_of_files(tmp_path: P
     assert args["v"].stype == "row_sparse"
     module.set_params(args, auxs)
     assert np.array_equal(module.get_params()[0]["v"].asnumpy(), value.asnumpy())
+
+
+@pytest.mark.parametrize("store", ["local", None])
+def test_nag_without_momentum_is_dense_from_the_first_step_after_its_velocities_are_loaded(
+    tmp_path, store
+):
+    """MXNet's numbers: absent rows decay where there is a velocity."""
+
+    def made(momentum):
+        weight = mx.sym.Variable("emb_weight", stype="row_sparse")
+        net = mx.sym.Embedding(
+            mx.sym.Variable("data"), weight, input_dim=5, output_dim=2, sparse_grad=True
+        )
+        module = mx.mod.Module(mx.sym.MakeLoss(mx.sym.sum(net * net)), label_names=None)
+        module.bind([("data", (3,))])
+        module.init_params(mx.init.One())
+        options = {"learning_rate": 0.1, "momentum": momentum, "wd": 0.1, "rescale_grad": 1.0}
+        module.init_optimizer(store, "nag", options)
+        return module
+
+    def train(module, *ids):
+        step(module, mx.io.DataBatch([mx.nd.array(ids)], []))
+
+    first, second = made(0.9), made(0)
+    train(first, 1, 3, 1)
+    train(first, 0, 2, 0)
+    first.save_optimizer_states(str(tmp_path / "states"))
+    second.set_params(*first.get_params())
+    second.load_optimizer_states(str(tmp_path / "states"))
+    train(second, 1, 3, 1)
+    found = second.get_params()[0]["emb_weight"].asnumpy()[:, 0]
+    np.testing.assert_allclose(found, [0.20661, -0.06803, 0.57567, 0.33139, 0.94472], atol=1e-5)
