@@ -1,6 +1,7 @@
 """Examples are run: those in docstrings, and the Python and shell blocks of README and docs/."""
 
 import doctest
+import fnmatch
 import functools
 import importlib
 import inspect
@@ -133,6 +134,9 @@ def test_examples_in_the_readme(tmp_path, capsys, caplog):
     assert logged == pytest.approx(quoted, abs=0.01)
     assert min(stated) > 0.9
     assert [float(score) for score in printed] == pytest.approx(stated, abs=0.03)
+    ignored = (ROOT / ".gitignore").read_text().split()
+    for made in {f"/{p.name}" for p in tmp_path.iterdir()} - {"/recipes"}:
+        assert any(fnmatch.fnmatch(made, pattern) for pattern in ignored), made
     old, lower = scope["args"], scope["lower"]
     net, tuned, _ = modkit.model.load_checkpoint("holes", 3)
     assert tuned["new_weight"].shape == (2, 64) and "fc2_weight" not in tuned
