@@ -72,8 +72,15 @@ def assert_equal(got, expected):
         np.testing.assert_allclose(result, value, rtol=2e-4, atol=2e-5)
 
 
+RUNS_FROM = {"Pooling full in padding": (1, 32)}
+"""The release of ONNX Runtime tested that runs a case; 1.30 refuses paddings of a whole kernel."""
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_operators(name, tmp_path):
+    release = tuple(map(int, runtime.__version__.split(".")[:2]))
+    if release < RUNS_FROM.get(name, release):
+        pytest.skip(f"ONNX Runtime {runtime.__version__} refuses the model")
     case = CASES[name]
     inputs, params, expected = bound(case)
     path = str(tmp_path / "model.onnx")
