@@ -48,6 +48,9 @@ def write_params(
     path: str, arg_params: Mapping[str, NDArray], aux_params: Mapping[str, NDArray]
 ) -> None:
     """Write arguments and auxiliary states to a ``.params`` file."""
+    for what, params in (("arg_params", arg_params), ("aux_params", aux_params)):
+        if not isinstance(params, Mapping):
+            raise wrong(f"{path}: {what}", params, "a dictionary of NDArrays by name")
     named = {f"arg:{name}": value for name, value in arg_params.items()}
     named.update((f"aux:{name}", value) for name, value in aux_params.items())
     ndarray.save(path, named)

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from modkit.checkpoint import Prefix, save_checkpoint
-from modkit.constructors import check_arguments
-from modkit.errors import MissingFileError, ParameterError, warn_caller, wrong
+from modkit.constructors import check_arguments, is_number
+from modkit.errors import MissingFileError, ParameterError, instance_hint, warn_caller, wrong
 from modkit.files import check_writable, named_errors
 from modkit.metric import EvalMetric
 from modkit.ndarray import NDArray
@@ -69,6 +69,8 @@ def module_checkpoint(
         period: save every so many epochs.
         save_optimizer_states: also save ``prefix-<epoch>.states``, to resume training.
     """
+    if not hasattr(mod, "save_checkpoint") or isinstance(mod, type):
+        raise wrong("module_checkpoint: mod", mod, f"a Module{instance_hint(mod)}")
 
     def save(epoch: int, *_: Any) -> None:  # the module has its own parameters
         mod.save_checkpoint(prefix, epoch, save_optimizer_states)
@@ -98,6 +100,9 @@ def every_epochs(period: int, save: Callable[..., None], *checked: Prefix) -> Ep
         arg: Mapping[str, NDArray] | None = None,
         aux: Mapping[str, NDArray] | None = None,
     ) -> None:
+        if not is_number(iter_no):
+            name = checked[0] if checked else "callback"
+            raise wrong(f"{name}: iter_no", iter_no, "the number of the epoch")
         if (iter_no + 1) % period == 0:
             save(iter_no + 1, sym, arg or {}, aux or {})
 
@@ -153,6 +158,12 @@ def check_folders(saving: Sequence[Any], others: Sequence[Any], epochs: range) -
         warn_caller(message)
 
 
+def _check_params(name: str, param: Any) -> None:
+    if not (hasattr(param, "nbatch") and hasattr(param, "eval_metric")):
+        expected = "mx.callback.BatchEndParams(epoch, nbatch, eval_metric, locals)"
+        raise wrong(f"{name}: param", param, expected)
+
+
 def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[BatchEnd], None]:
     """A batch callback that logs the training metric.
 
@@ -160,8 +171,11 @@ def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[BatchEn
         period: log every so many batches.
         auto_reset: reset the metric after logging, as far as `EvalMetric.get` shows it.
     """
+    if not is_number(period) or period < 1:
+        raise wrong("log_train_metric: period", period, "a number of batches, 1 or more")
 
     def callback(param: BatchEnd) -> None:
+        _check_params("log_train_metric", param)
         if param.nbatch % period == 0 and param.eval_metric is not None:
             for name, value in param.eval_metric.get_name_value():
                 logging.info(
@@ -195,7 +209,11 @@ class Speedometer:
 
     def __call__(self, param: BatchEnd) -> None:
         """Log every ``frequent`` batches. Reading the metric waits for the batches in progress."""
-        count = param.nbatch
+        try:
+            count = param.nbatch
+        except AttributeError:
+            _check_params("Speedometer", param)
+            raise
         if self.last_count > count:
             self.init = False  # a new epoch began
         self.last_count = count
@@ -224,6 +242,7 @@ class Speedometer:
         return "".join(f"\t{name}={value:f}" for name, value in pairs)
 
 
+@check_arguments
 class ProgressBar:
     """A batch callback that shows how much of an epoch is done.
 
@@ -238,10 +257,13 @@ class ProgressBar:
     """
 
     def __init__(self, total: int, length: int = 80):
+        if total < 1:
+            raise wrong("ProgressBar: total", total, "a number of batches, 1 or more")
         self.bar_len = length
         self.total = total
 
     def __call__(self, param: BatchEnd) -> None:
+        _check_params("ProgressBar", param)
         done = min(param.nbatch + 1, self.total)
         filled = round(self.bar_len * done / self.total)
         bar = "=" * filled + "-" * (self.bar_len - filled)
@@ -257,6 +279,7 @@ class LogValidationMetricsCallback:
     """A callback for the end of an evaluation, which logs its metric."""
 
     def __call__(self, param: BatchEnd) -> None:
+        _check_params("LogValidationMetricsCallback", param)
         if param.eval_metric is not None:
             for name, value in param.eval_metric.get_name_value():
                 logging.info("Epoch[%d] Validation-%s=%f", param.epoch, name, value)

@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import math
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import jax
@@ -14,7 +14,15 @@ import numpy as np
 
 from modkit import fork
 from modkit.constructors import ChecksArguments
-from modkit.errors import NameNotFoundError, NotSupportedError, ParameterError, ShapeError, nearest
+from modkit.errors import (
+    NameNotFoundError,
+    NotReadyError,
+    NotSupportedError,
+    ParameterError,
+    ShapeError,
+    nearest,
+    wrong,
+)
 from modkit.ndarray import NDArray
 from modkit.registry import get_alias_func, get_register_func
 
@@ -54,6 +62,9 @@ class EvalMetric(ChecksArguments):
         label_names: Sequence[str] | None = None,
         **kwargs: Any,
     ):
+        for what, names in (("output_names", output_names), ("label_names", label_names)):
+            if not isinstance(names, Iterable | None):
+                raise wrong(f"{type(self).__name__}: {what}", names, "a list of names, or None")
         self.name = str(name)
         self.output_names, self.label_names = output_names, label_names
         self._has_global_stats = kwargs.pop("has_global_stats", False)
@@ -126,8 +137,14 @@ class EvalMetric(ChecksArguments):
 
     def _present_sums(self, kind: Literal["", "global_"] = "") -> tuple[Any, Any]:
         """A total and its number of instances, read together."""
-        with totals_lock:
-            return getattr(self, f"{kind}sum_metric"), getattr(self, f"{kind}num_inst")
+        try:
+            with totals_lock:
+                return getattr(self, f"{kind}sum_metric"), getattr(self, f"{kind}num_inst")
+        except AttributeError as error:
+            raise NotReadyError(
+                f"{type(self).__name__} has no {error.name}: call super().__init__(name) in its "
+                "__init__, or override get()"
+            ) from error
 
     def _value_of(self, total: Any, count: Any) -> Any:
         value = total / count if count else math.nan
@@ -302,6 +319,8 @@ def as_numpy(value: Any) -> np.ndarray:
 
 
 def _by_name(values: Mapping[str, Any], names: Sequence[str] | None, what: str) -> list[Any]:
+    if not isinstance(values, Mapping):
+        raise wrong(f"{what}s", type(values), "a dictionary of arrays by name")
     if names is None:
         return list(values.values())
     names = [names] if isinstance(names, str) else names

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from modkit.errors import ParameterError
+import numpy as np
+
+from modkit.errors import ParameterError, wrong
 from modkit.metric.base import EvalMetric, Names, alias, keeps_updates, register
 from modkit.metric.custom import CustomMetric
 from modkit.metric.functions import Combined, positions, select
@@ -64,6 +66,8 @@ class CompositeEvalMetric(EvalMetric):
         output_names: Names = None,
         label_names: Names = None,
     ):
+        if isinstance(metrics, str) or not isinstance(metrics, Iterable | None):
+            raise wrong("CompositeEvalMetric: metrics", metrics, "a list of metrics")
         self.metrics: list[EvalMetric] = []
         super().__init__(name, output_names, label_names, has_global_stats=True)
         self.metrics += map(create, metrics or ())  # after the reset: they keep their counts
@@ -81,6 +85,8 @@ class CompositeEvalMetric(EvalMetric):
         Raises:
             ParameterError: the index is out of range.
         """
+        if not isinstance(index, int | np.integer):
+            raise wrong("CompositeEvalMetric: index", index, "an integer")
         if not -len(self.metrics) <= index < len(self.metrics):
             raise ParameterError(f"Metric index {index} is out of range 0 and {len(self.metrics)}")
         return self.metrics[index]

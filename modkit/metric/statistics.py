@@ -197,6 +197,10 @@ class Surprisal(Statistic):
     axis: int = -1
 
     def __call__(self, label: Any, pred: Any) -> Mean:
+        if not -pred.ndim <= self.axis < pred.ndim:
+            raise ShapeError(
+                f"axis is {self.axis}, but outputs of shape {pred.shape} have {pred.ndim} axes"
+            )
         classes = pred.shape[self.axis]
         if label.size * classes != math.prod(pred.shape):
             raise _misfit(label, pred, f" with the classes on axis {self.axis}")

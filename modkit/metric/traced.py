@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from modkit.errors import ModkitError, ShapeError
+from modkit.errors import ModkitError, ParameterError, ShapeError
 from modkit.interpreter import quietly
 from modkit.metric.base import EvalMetric, check_label_shapes, keeps_updates, totals_lock
 from modkit.metric.functions import Pairwise, TracedFunction, positions, select
@@ -154,6 +154,13 @@ class TracedMetric(EvalMetric):
                 )
         except ShapeError as error:
             raise ShapeError(f"{self.name}: {error}") from error
+        except ModkitError:
+            raise
+        except (AttributeError, TypeError, IndexError) as error:
+            given, made = (", ".join(map(_described, each)) for each in (labels, preds))
+            raise ParameterError(
+                f"{self.name}: got labels {given} and outputs {made}, expected arrays of numbers"
+            ) from error
         with totals_lock:
             if here is not None and not self._pending:
                 self._fold(sums)
@@ -297,6 +304,13 @@ def _signature(sums: Any) -> Any:
 @jax.jit
 def _stack(updates: Sequence[Any]) -> Any:
     return jax.tree.map(lambda *each: jnp.stack(each), *updates)
+
+
+def _described(value: Any) -> str:
+    """Shape and type of an array, or the type of another value."""
+    if not hasattr(value, "shape"):
+        return type(value).__name__
+    return f"of shape {tuple(value.shape)} and type {np.dtype(value.dtype).name}"
 
 
 def _bytes(sums: Any) -> int:

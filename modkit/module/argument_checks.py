@@ -114,7 +114,7 @@ def check_epochs(begin_epoch: Any, num_epoch: Any) -> None:
         )
 
 
-def check_functions(**given: Any) -> None:
+def check_functions(method: str, **given: Any) -> None:
     """Refuse callbacks that are classes, or that do not take the arguments of their event."""
     for name, value in given.items():
         of = ("epoch", "symbol", "arg_params", "aux_params") if "epoch" in name else ("param",)
@@ -135,7 +135,7 @@ def check_functions(**given: Any) -> None:
             elif isinstance(each, Callback):
                 do = "; objects go to callbacks=[...]"
             raise ParameterError(
-                f"fit: {name}: got {got}, expected a function of ({', '.join(of)}){do}"
+                f"{method}: {name}: got {got}, expected a function of ({', '.join(of)}){do}"
             )
 
 

@@ -166,6 +166,9 @@ class BaseModule:
         """
         whole, self._scores_whole = self._scores_whole, False  # callbacks may score by themselves
         self._need("score()", params=True)
+        check_functions(
+            "score", batch_end_callback=batch_end_callback, score_end_callback=score_end_callback
+        )
         data = self._evaluated(eval_data, "score: eval_data", reset)
         metric = self._metric_of(eval_metric)
         metric.reset()
@@ -380,7 +383,7 @@ class BaseModule:
             "eval_end_callback": eval_end_callback,
             "eval_batch_end_callback": eval_batch_end_callback,
         }  # fmt: skip
-        check_functions(**functions)
+        check_functions("fit", **functions)
         source, validation = training_sources(
             train_data, eval_data, self._named_inputs(), batch_size=batch_size, shuffle=shuffle,
             validation_split=validation_split, sample_weight=sample_weight,

@@ -312,9 +312,9 @@ class BucketingModule(BaseModule):
     def install_monitor(self, mon: Monitor) -> None:
         """Show every operator's outputs, of all buckets, to a Monitor."""
         self._need("install_monitor()")
-        self._monitors.append(mon)
         for module in self._buckets.values():
             module.install_monitor(mon)
+        self._monitors.append(mon)
 
     def _check_evaluation(self, source: Any, metric: EvalMetric) -> None:
         super()._check_evaluation(source, metric)

@@ -14,7 +14,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.context import Context
-from modkit.errors import NameNotFoundError, NotReadyError, ParameterError, ShapeError, nearest
+from modkit.errors import (
+    NameNotFoundError,
+    NotReadyError,
+    ParameterError,
+    ShapeError,
+    nearest,
+    wrong,
+)
 from modkit.executor.binding import grad_requests
 from modkit.io import DataDesc
 from modkit.io.base import descriptions
@@ -407,6 +414,9 @@ class DataParallelExecutorGroup(GroupInspection):
 
     def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
         """Add the last pass to a metric, context by context."""
+        if not hasattr(eval_metric, "update_dict"):
+            expected = 'an EvalMetric, such as mx.metric.create("acc")'
+            raise wrong("update_metric: eval_metric", eval_metric, expected)
         outputs = self.get_outputs(merge_multi_context=False)
         labels = labels or []
         for k, part in enumerate(self.binding.slices):

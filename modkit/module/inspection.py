@@ -201,7 +201,7 @@ class GroupInspection(GroupBinding):
 
     def install_monitor(self, mon: Any) -> None:
         """Show every operator's outputs to a Monitor, until the next reshape."""
-        if not hasattr(mon, "install"):
+        if not hasattr(mon, "install") or isinstance(mon, type):
             raise wrong("monitor", mon, "a Monitor: mx.mon.Monitor(10)")
         for executor in self.executors:
             mon.install(executor)

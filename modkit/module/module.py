@@ -750,8 +750,8 @@ class Module(BaseModule):
 
     def install_monitor(self, mon: Monitor) -> None:
         self._need("install_monitor()")
-        self._monitors.append(mon)
         self._exec_group.install_monitor(mon)
+        self._monitors.append(mon)
 
     def _move_monitors(self, before: Sequence[Any]) -> None:
         """Attach the monitors to the present executors, after a reshape."""
