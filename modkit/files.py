@@ -27,6 +27,7 @@ from modkit.errors import (
     ParameterError,
     ShapeError,
     nearest,
+    wrong,
 )
 
 try:
@@ -69,6 +70,14 @@ def _may_be_name(name: str) -> bool:
         return False
 
 
+def path_of(name: Any) -> str:
+    """``os.fspath``; a ParameterError, not a TypeError, for what is no path."""
+    try:
+        return os.fspath(name)
+    except TypeError as error:
+        raise wrong("the name of a file", name, "a str or a Path") from error
+
+
 @contextlib.contextmanager
 def named_errors(fname: str | os.PathLike[str], what: str) -> Iterator[None]:
     """Turn errors of the operating system into modkit's, which name the file.
@@ -80,7 +89,7 @@ def named_errors(fname: str | os.PathLike[str], what: str) -> Iterator[None]:
         MissingFileError: there is no such file or folder.
         FileAccessError: anything else.
     """
-    name = os.fspath(fname)
+    name = path_of(fname)
     if not _may_be_name(name):
         raise FileAccessError(f"{name!r}: cannot be {what}: no file can have such a name")
     try:
@@ -261,7 +270,7 @@ class FileWindow:
     """
 
     def __init__(self, fname: str | os.PathLike[str]):
-        self.name = os.fspath(fname)
+        self.name = path_of(fname)
         self._lock = threading.Lock()
         self._whole: bytes | None = None
         self._block: tuple[int, bytes] = (0, b"")

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from modkit.constructors import ChecksArguments, check_at_least
-from modkit.errors import NotReadyError, NotSupportedError, ParameterError, expect, typed
+from modkit.errors import NotReadyError, NotSupportedError, ParameterError, expect, typed, wrong
 from modkit.lazy import dir_of
 from modkit.registry import call_text
 
@@ -156,7 +156,11 @@ class FactorScheduler(LRScheduler):
         self.count = 0
 
     def __call__(self, num_update: int) -> float:
-        if num_update < self.warmup_steps:
+        try:
+            is_warm = num_update >= self.warmup_steps
+        except TypeError as error:
+            raise wrong(f"{type(self).__name__}: num_update", num_update, "a number") from error
+        if not is_warm:
             return self.get_warmup_lr(num_update)
         while num_update > self.count + self.step:
             self.count += self.step
@@ -210,7 +214,11 @@ class MultiFactorScheduler(LRScheduler):
         self.count = 0
 
     def __call__(self, num_update: int) -> float:
-        if num_update < self.warmup_steps:
+        try:
+            is_warm = num_update >= self.warmup_steps
+        except TypeError as error:
+            raise wrong(f"{type(self).__name__}: num_update", num_update, "a number") from error
+        if not is_warm:
             return self.get_warmup_lr(num_update)
         while self.cur_step_ind < len(self.step) and num_update > self.step[self.cur_step_ind]:
             self.count = self.step[self.cur_step_ind]
@@ -244,7 +252,11 @@ class _Decay(LRScheduler):
         raise NotImplementedError
 
     def __call__(self, num_update: int) -> float:
-        if num_update < self.warmup_steps:
+        try:
+            is_warm = num_update >= self.warmup_steps
+        except TypeError as error:
+            raise wrong(f"{type(self).__name__}: num_update", num_update, "a number") from error
+        if not is_warm:
             return self.get_warmup_lr(num_update)
         if num_update <= self.max_update:
             done = (num_update - self.warmup_steps) / self.max_steps if self.max_steps > 0 else 1.0

@@ -12,7 +12,7 @@ import numpy as np
 
 from modkit import stream
 from modkit.constructors import ChecksArguments
-from modkit.errors import ModkitError, NotSupportedError, ParameterError, ShapeError, expect
+from modkit.errors import ModkitError, NotSupportedError, ParameterError, ShapeError, expect, wrong
 from modkit.ndarray import NDArray
 from modkit.registry import get_alias_func, get_create_func, get_register_func
 
@@ -100,6 +100,8 @@ class Initializer(ChecksArguments):
         Raises:
             ParameterError: the name has no known suffix.
         """
+        if not hasattr(arr, "shape"):
+            raise wrong(f"{type(self).__name__}: the array of {desc!r}", arr, "an NDArray")
         if not isinstance(desc, InitDesc):
             self._legacy_init(desc, arr)
             return

@@ -10,7 +10,15 @@ from typing import Any
 
 from modkit import ndarray
 from modkit.constructors import check_arguments
-from modkit.errors import FileFormatError, NameNotFoundError, ParameterError, ShapeError, nearest
+from modkit.errors import (
+    FileFormatError,
+    NameNotFoundError,
+    ParameterError,
+    ShapeError,
+    instance_hint,
+    nearest,
+    wrong,
+)
 from modkit.ndarray import NDArray
 from modkit.ndarray.files import plain_name
 
@@ -33,12 +41,22 @@ class Mixed:
     """
 
     def __init__(self, patterns: Sequence[str], initializers: Sequence[Init]):
+        for what, each in (("patterns", patterns), ("initializers", initializers)):
+            if not isinstance(each, list | tuple):
+                raise wrong(f"Mixed: {what}", each, "a list")
+        for init in initializers:
+            if not callable(init) or isinstance(init, type):
+                expected = f"initializers{instance_hint(init)}"
+                raise wrong("Mixed: initializers", init, expected)
         if len(patterns) != len(initializers):
             raise ParameterError(
                 f"Mixed: got {len(patterns)} patterns and {len(initializers)} initializers, "
                 "expected one initializer for each pattern"
             )
-        self.map = list(zip(map(re.compile, patterns), initializers, strict=True))
+        try:
+            self.map = list(zip(map(re.compile, patterns), initializers, strict=True))
+        except (re.error, TypeError) as error:
+            raise wrong("Mixed: patterns", patterns, f"regular expressions: {error}") from error
 
     def __repr__(self) -> str:
         return f"Mixed({[p.pattern for p, _ in self.map]!r}, {[i for _, i in self.map]!r})"

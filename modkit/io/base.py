@@ -56,6 +56,8 @@ class DataDesc(namedtuple("DataDesc", ["name", "shape"])):
         >>> DataDesc.get_batch_axis("TNC")
         1
         """
+        if not isinstance(layout, str | None):
+            raise wrong("DataDesc: layout", layout, 'a text such as "NCHW", or None')
         return 0 if layout is None else layout.find("N")
 
     @staticmethod
@@ -105,8 +107,8 @@ class DataBatch:
         return str(self)
 
     def __str__(self) -> str:
-        data = [d.shape for d in self.data or ()]
-        label = [d.shape for d in self.label] if self.label else None
+        data = [getattr(d, "shape", d) for d in self.data or ()]
+        label = [getattr(d, "shape", d) for d in self.label] if self.label else None
         return f"{type(self).__name__}: data shapes: {data} label shapes: {label}"
 
 

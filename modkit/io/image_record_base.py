@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from modkit.errors import FileFormatError, ParameterError
-from modkit.files import located
+from modkit.files import located, path_of
 from modkit.io.file_iter import (
     HostBatch,
     MXDataIter,
@@ -161,7 +161,7 @@ class ImageRecordBase(MXDataIter):
         self._draws = generator(seed_aug)
         part = checked_part(given["num_parts"], given["part_index"], type(self).__name__)
         index = given["path_imgidx"] if self._by_index else ""
-        self._records = RecordFiles(os.fspath(path), *part, index)
+        self._records = RecordFiles(path_of(path), *part, index)
         self._following: list[int] | None = None
         self._batches = PaddedBatches(self.batch_size, given["round_batch"])
         self._labels: dict[int, np.ndarray] | None = None

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from modkit.errors import FileFormatError
-from modkit.files import check_is_file, named_errors
+from modkit.files import check_is_file, named_errors, path_of
 from modkit.io.file_iter import HostBatch, MXDataIter
 from modkit.io.order import Shuffler, part_of
 from modkit.ops.parameters import parse_value
@@ -60,12 +60,12 @@ class MNISTIter(MXDataIter):
         **inert: Any,
     ):
         super().__init__(batch_size, data_name, label_name, inert)
-        images = read_idx(os.fspath(image), ndim=3)
-        labels = read_idx(os.fspath(label), ndim=1)
+        images = read_idx(path_of(image), ndim=3)
+        labels = read_idx(path_of(label), ndim=1)
         if len(images) != len(labels):
             raise FileFormatError(
-                f"{os.fspath(label)}: got {len(labels)} labels, expected {len(images)}, as many as "
-                f"{os.fspath(image)} has images"
+                f"{path_of(label)}: got {len(labels)} labels, expected {len(images)}, as many as "
+                f"{path_of(image)} has images"
             )
         part = part_of(len(images), num_parts, part_index, "MNISTIter")
         self._images, self._labels = images[part], labels[part]

@@ -28,6 +28,8 @@ def pack(header: Any, s: bytes) -> bytes:
     >>> unpack(pack(IRHeader(0, [1, 2], 7, 0), b"data"))
     (HEADER(flag=2, label=array([1., 2.], dtype=float32), id=7, id2=0), b'data')
     """
+    if not isinstance(header, list | tuple) or len(header) != 4:
+        raise wrong("pack: header", header, "IRHeader(flag, label, id, id2)")
     header = IRHeader(*header)
     if isinstance(header.label, int | float | np.number):
         labels = b""

@@ -126,6 +126,9 @@ class PrefetchingIter(HeldBatchIter):
         needed = "provide_data", "provide_label", "next"
         for each in self.iters:
             check_iterator(each, "PrefetchingIter: iters", needed)
+        for names in (*(rename_data or ()), *(rename_label or ())):
+            if not isinstance(names, Mapping):
+                raise wrong("PrefetchingIter: new names", names, "a dictionary by the old names")
         self.rename_data, self.rename_label = rename_data, rename_label
         super().__init__(self.provide_data[0][1][0])
         self._ended = False

@@ -20,7 +20,7 @@ from modkit.errors import (
     expect,
     typed,
 )
-from modkit.files import named_errors
+from modkit.files import named_errors, path_of
 from modkit.io import record_format
 from modkit.io.list_file import index_entry, index_lines
 from modkit.io.packing import IRHeader as IRHeader
@@ -90,7 +90,7 @@ class MXRecordIO:
     """
 
     def __init__(self, uri: str | os.PathLike[str], flag: str):
-        self.uri, self.flag = os.fspath(uri), flag
+        self.uri, self.flag = path_of(uri), flag
         self.is_open = False
         self.writable = flag == "w"
         self.pid: int | None = None
@@ -317,7 +317,7 @@ class MXIndexedRecordIO(MXRecordIO):
         flag: str,
         key_type: Callable[[str], Any] = int,
     ):
-        self.idx_path, self.key_type = os.fspath(idx_path), key_type
+        self.idx_path, self.key_type = path_of(idx_path), key_type
         self.idx: dict[Any, int] = {}
         self.keys: list[Any] = []
         self.fidx: Any = None

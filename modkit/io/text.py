@@ -15,7 +15,7 @@ import numpy as np
 from modkit.constructors import check_arguments
 from modkit.context import Context
 from modkit.errors import FileFormatError, ParameterError, expect
-from modkit.files import text_lines
+from modkit.files import path_of, text_lines
 from modkit.io.array import HeldCsr
 from modkit.io.file_iter import FileTable, HostBatch, MXDataIter, PaddedBatches, files_at, shape_of
 from modkit.io.order import checked_part
@@ -88,14 +88,14 @@ class CSVIter(_TableIter):
         kind = _csv_type(dtype)
         shape = shape_of(data_shape, "CSVIter: data_shape")
         label_shape = shape_of(label_shape, "CSVIter: label_shape")
-        data = _csv_table(os.fspath(data_csv), shape, kind)
+        data = _csv_table(path_of(data_csv), shape, kind)
         # One label is a number, so that a batch of them is a vector.
         label_shape = () if label_shape == (1,) else label_shape
         if label_csv is None or label_csv == "NULL":
             label_shape, label = (), np.broadcast_to(np.zeros((), kind), len(data))
         else:
-            label = _csv_table(os.fspath(label_csv), label_shape, kind)
-        self._set_epochs(_table(data, label, os.fspath(label_csv or "")), round_batch)
+            label = _csv_table(path_of(label_csv), label_shape, kind)
+        self._set_epochs(_table(data, label, path_of(label_csv or "")), round_batch)
         self._describe(shape, label_shape, kind.type)
 
 
@@ -249,11 +249,11 @@ class LibSVMIter(_TableIter):
         super().__init__(batch_size, data_name, label_name, inert)
         (width,) = _vector(data_shape, "LibSVMIter: data_shape")
         label_width = _vector(label_shape, "LibSVMIter: label_shape")
-        path = os.fspath(data_libsvm)
+        path = path_of(data_libsvm)
         data, label = _libsvm_table(path, width)
         label_shape = ()
         if label_libsvm is not None and label_libsvm != "NULL":
-            label = _libsvm_table(os.fspath(label_libsvm), label_width[0])[0]
+            label = _libsvm_table(path_of(label_libsvm), label_width[0])[0]
             label_shape = label_width
         elif label_width != (1,):
             raise ParameterError(
@@ -263,7 +263,7 @@ class LibSVMIter(_TableIter):
         self._describe((width,), label_shape, np.float32)
         parts, index = checked_part(num_parts, part_index, "LibSVMIter")
         part = slice(None) if parts == 1 else _lines_of_part(path, parts, index)
-        table = _table(data, label, os.fspath(label_libsvm or data_libsvm))
+        table = _table(data, label, path_of(label_libsvm or data_libsvm))
         label = table.label[: len(data)][part]
         label = _DenseRows(label) if label_shape else label
         self._set_epochs(FileTable(HeldCsr(data[part]), label), round_batch)

@@ -542,6 +542,8 @@ class Module(BaseModule):
         Differs: where a KVStore updates, MXNet pulls the parameters of the module that made the
         optimizer into one that does not share them. Here each module's stay its own.
         """
+        if not hasattr(shared_module, "_module_optimizer"):
+            raise wrong("borrow_optimizer: shared_module", shared_module, "a Module")
         if not shared_module.optimizer_initialized:
             raise NotReadyError("borrow_optimizer: shared_module needs init_optimizer() first")
         self._module_optimizer = shared_module._module_optimizer.on(len(self._context))

@@ -11,7 +11,7 @@ from typing import Any
 from modkit import fork, stream
 from modkit import optimizer as optimizers
 from modkit.context import Context
-from modkit.errors import NotSupportedError, warn_caller, wrong
+from modkit.errors import NotReadyError, NotSupportedError, warn_caller, wrong
 from modkit.io import DataDesc
 from modkit.io.base import descriptions
 from modkit.kvstore import KVStore
@@ -216,6 +216,11 @@ def _warn_of_unused(optimizer: Any, params: Mapping[str, Any]) -> None:
 
 def _complete(optimizer: Any, rescale: float, names: Mapping[int, str]) -> None:
     """Give an optimizer names of the parameters; its scale stays, with a warning."""
+    if not hasattr(optimizer, "rescale_grad"):
+        raise NotReadyError(
+            f"{type(optimizer).__name__} has no rescale_grad: call super().__init__(...) in its "
+            "__init__"
+        )
     if optimizer.rescale_grad != rescale:
         warn_caller(
             f"the optimizer's rescale_grad is {optimizer.rescale_grad}, where one over the batch "
@@ -228,8 +233,11 @@ def _complete(optimizer: Any, rescale: float, names: Mapping[int, str]) -> None:
 def _named(params: Any) -> dict[str, Any]:
     """The optimizer's parameters by name."""
     try:
-        return dict(params or {})
+        named = dict(params or {})
+        if not all(isinstance(name, str) for name in named):
+            raise TypeError("a name is no text")
     except (TypeError, ValueError) as error:
         raise wrong(
             "optimizer_params", params, "a dictionary such as {'learning_rate': 0.1}"
         ) from error
+    return named

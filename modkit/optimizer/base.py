@@ -32,6 +32,7 @@ from modkit.errors import (
     not_taken,
     typed,
     warn_caller,
+    wrong,
 )
 from modkit.lr_scheduler import LRScheduler
 from modkit.ndarray import NDArray
@@ -235,13 +236,17 @@ class Optimizer:
         self._update_counts = UpdateCounts(begin_num_update)
         self.multi_precision = multi_precision
         self.aggregate_num = 0
+        for index, each in dict_of("param_dict", param_dict, "parameter").items():
+            if not (hasattr(each, "lr_mult") and hasattr(each, "wd_mult")):
+                raise wrong(f"param_dict[{index!r}]", each, "an object with lr_mult and wd_mult")
         self.param_dict = dict(param_dict or {})
         self._derived: dict[Any, Any] = {}
-        if not isinstance(param_idx2name, Mapping | None):
-            raise ParameterError(
-                f"param_idx2name: got {param_idx2name!r}, expected a dict from index to name"
-            )
+        for index, name in dict_of("param_idx2name", param_idx2name, "name").items():
+            if not isinstance(name, str):
+                raise wrong(f"param_idx2name[{index!r}]", name, "the name of a parameter")
         self.idx2name = dict(param_idx2name or {})
+        if not (sym is None or hasattr(sym, "attr_dict")):
+            raise wrong("sym", sym, "a Symbol")
         self.sym_info = () if sym is None else (sym.attr_dict(), sym.list_arguments())
         self.lr_mult: dict[Any, float] = {}
         self.wd_mult: dict[Any, float] = {}
@@ -584,6 +589,13 @@ def check_rate(lr: Any, num_update: int | None = None) -> Any:
             "check learning_rate, set_learning_rate and the lr_scheduler"
         )
     return lr
+
+
+def dict_of(name: str, given: Any, what: str) -> Mapping[Any, Any]:
+    """``given``, ``{}`` for ``None``; a ParameterError unless it is a dictionary by index."""
+    if not isinstance(given, Mapping | None):
+        raise ParameterError(f"{name}: got {given!r}, expected a dict from index to {what}")
+    return given or {}
 
 
 def multipliers(given: Mapping[Any, float]) -> dict[Any, float]:

@@ -12,6 +12,7 @@ from jax.sharding import SingleDeviceSharding
 
 from modkit import stream
 from modkit.compile.program import Program
+from modkit.errors import wrong
 from modkit.interpreter.costs import MOST_UPDATED
 from modkit.ndarray import NDArray
 from modkit.ndarray.host_programs import run_on_host
@@ -78,6 +79,12 @@ def update_rows(tree: Any, weight: np.ndarray, grad: np.ndarray, state: Any, hyp
     return weight, state
 
 
+def _check_states(leaves: Sequence[Any]) -> None:
+    for each in leaves:
+        if not isinstance(each, NDArray):
+            raise wrong("update: state", each, "that of create_state()")
+
+
 def update_arrays(
     tree: Any,
     weights: Sequence[NDArray],
@@ -95,6 +102,7 @@ def update_arrays(
             update_arrays(tree, weights[part], grads[part], states[part], hyper[part])
         return
     leaves, layout = jax.tree.flatten(list(states))
+    _check_states(leaves)
     arrays, count = [*weights, *leaves], len(weights)
     call = _Call(tree, types_of([w._cell.aval for w in weights]), hyper)
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import numpy as np
 
-from modkit.errors import NotSupportedError, ParameterError, ShapeError, warn_caller
+from modkit.errors import NotSupportedError, ParameterError, ShapeError, warn_caller, wrong
 from modkit.lr_scheduler import is_pure
 from modkit.ndarray import NDArray, from_jax
 from modkit.ndarray.sparse_updates import rows_at, write_rows
@@ -165,10 +165,12 @@ class RuleOptimizer(Optimizer):
 
     def create_state(self, index: Any, weight: NDArray) -> Any:
         """The initial state of one parameter, in MXNet's structure."""
+        self._require_array(weight)
         return self._init_state(TreeRule(self._require_rule()), weight)
 
     def create_state_multi_precision(self, index: Any, weight: NDArray) -> Any:
         """The initial state; includes the float32 copy of 16-bit weights in multi-precision."""
+        self._require_array(weight)
         if overrides(type(self), RuleOptimizer, "create_state"):
             made = Optimizer.create_state_multi_precision(self, index, weight)
             first = not self.is_low(weight) or self._require_rule().master_first
@@ -253,6 +255,8 @@ class RuleOptimizer(Optimizer):
         """Update parameters device by device; lazy ones with row-sparse gradients by rows."""
         if not isinstance(index, list | tuple):
             index, weight, grad, state = [index], [weight], [grad], [state]
+        state = [None] * len(index) if state is None else state
+        self._check_lists(index, weight, grad, state)
         cells = {id(w) if w.stype == ROWS else id(w._cell) for w in weight}
         if min(len(cells), len(set(index))) < len(index):  # repeated ones after each other
             for parameter in zip(index, weight, grad, state, strict=True):
@@ -282,6 +286,23 @@ class RuleOptimizer(Optimizer):
             w, g, s = ([each[at] for at in places] for each in (weight, grad, state))
             update = update_arrays if by_rows is None else self._update_rows
             update(own or tree, w, g, s, hyper[places])
+
+    def _check_lists(self, index: Any, *lists: Any) -> None:
+        """Raise unless there are as many weights, gradients and states as indices, and arrays."""
+        for what, each in zip(("weights", "gradients", "states"), lists, strict=True):
+            if not isinstance(each, list | tuple) or len(each) != len(index):
+                got = f"{len(each)}" if isinstance(each, list | tuple) else type(each).__name__
+                raise ParameterError(
+                    f"{type(self).__name__}: update: got {got} for the {what} of {len(index)} "
+                    "indices, expected a list of as many"
+                )
+        for weight in lists[0]:
+            if not isinstance(weight, NDArray):
+                self._require_array(weight)
+
+    def _require_array(self, weight: Any) -> None:
+        if not isinstance(weight, NDArray):
+            raise wrong(f"{type(self).__name__}: weight", type(weight), "an NDArray")
 
     def _update_rows(
         self, tree: TreeRule, weights: Any, grads: Any, states: Any, hyper: np.ndarray

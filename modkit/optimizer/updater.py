@@ -10,7 +10,7 @@ import numpy as np
 
 from modkit.base import py_str
 from modkit.context import Context
-from modkit.errors import FileFormatError, ParameterError
+from modkit.errors import FileFormatError, ParameterError, wrong
 from modkit.ndarray import NDArray, RowSparseNDArray
 from modkit.ndarray.storage import replacing
 from modkit.ops.stype import DENSE, ROWS
@@ -34,6 +34,9 @@ class Updater:
     """
 
     def __init__(self, optimizer: Optimizer):
+        if isinstance(optimizer, type) or not hasattr(optimizer, "aggregate_num"):
+            expected = 'an Optimizer, such as mx.optimizer.create("sgd")'
+            raise wrong("Updater: optimizer", optimizer, expected)
         self.optimizer = optimizer
         self.states: dict[Any, Any] = {}
         self.states_synced: dict[Any, bool] = {}
@@ -74,6 +77,8 @@ class Updater:
 
     def ensure_state(self, index: Any, weight: NDArray) -> Any:
         """The state of a parameter; created if missing, moved to the weight's device if loaded."""
+        if not isinstance(weight, NDArray):
+            raise wrong("update: weight", type(weight), "an NDArray: updater(index, grad, weight)")
         if weight.stype == ROWS:
             self._by_rows.add(index)
         if index not in self.states:
