@@ -142,7 +142,8 @@ def padded(x: Array, value: Any, widths: Sequence[tuple[int, int, int]]) -> Arra
     """Padding before, after and between elements; negative widths cut."""
     sizes = [lo + max(n + (n - 1) * gap, 0) + hi
              for n, (lo, hi, gap) in zip(x.shape, widths, strict=True)]  # fmt: skip
-    made = np.full([max(n, 0) for n in sizes], value, x.dtype)
+    made = np.empty([max(n, 0) for n in sizes], x.dtype)
+    made.fill(value)
     target, source = [], []
     for n, size, (lo, _, gap) in zip(x.shape, sizes, widths, strict=True):
         step = gap + 1

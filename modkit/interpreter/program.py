@@ -47,7 +47,7 @@ _NEUTRAL = {"max": -math.inf, "mul": 1.0}
 _KINDS = frozenset("biuf")
 _STEP_S = 1.2e-6
 _ELEMENT_S = 0.6e-9
-_STEPS = {"erf_inv": 20, "random_bits": 50}
+_STEPS = {"conv_general_dilated": 8, "erf_inv": 20, "random_bits": 50}
 """Primitives that take more than one step."""
 _IN_CACHE = 1 << 16
 """Largest number of elements that stay in the cache; beyond it an addition takes three times as
@@ -56,6 +56,8 @@ _MOST_KEPT = 1 << 12
 """Largest number of elements of a constant result, which is computed once."""
 _MATRIX = 1e4
 """Number of elements that are added in the time of a call of LAPACK."""
+_ON_ONE_THREAD = 1 << 20
+"""Multiplications of a convolution's product, at most, that do not wait for BLAS's threads."""
 _TURNS = 4
 """Number of steps that a loop with random numbers is taken to make."""
 
@@ -383,7 +385,7 @@ class _Builder:
         sizes += [math.prod(var.aval.shape) for var in equation.invars]
         each = _ELEMENT_S * _weight(name, equation) * (1 if max(sizes) <= _IN_CACHE else 3)
         if name in ("conv_general_dilated", "dot_general"):  # weights of elements of the result
-            return _STEP_S + each * sizes[0]
+            return _STEP_S * _STEPS.get(name, 1) + each * sizes[0]
         if name.startswith(("gather", "scatter")):
             return _indexed_s(name, equation) + each * sizes[0]  # of a scatter a copy
         self.draws += name == "random_bits"
@@ -488,9 +490,11 @@ def _weight(name: str, equation: Any) -> float:
         sizes = equation.invars[0].aval.shape
         return 0.1 * math.prod(sizes[at] for at in left)
     if name == "conv_general_dilated":
-        shape = equation.invars[1].aval.shape
-        outputs = equation.params["dimension_numbers"].rhs_spec[0]
-        return 2.5 * math.prod(n for axis, n in enumerate(shape) if axis != outputs)
+        shape, made = equation.invars[1].aval.shape, equation.outvars[0].aval.shape
+        numbers = equation.params["dimension_numbers"]
+        window = math.prod(n for axis, n in enumerate(shape) if axis != numbers.rhs_spec[0])
+        alone = window * math.prod(made) <= _ON_ONE_THREAD * made[numbers.out_spec[0]]
+        return window * (0.2 if alone else 2.5)
     if name in matrices.MAKERS:
         sizes = equation.invars[0].aval.shape[-2:]
         return _MATRIX / math.prod(sizes) + sizes[-1]

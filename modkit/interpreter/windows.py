@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from modkit.interpreter.array_primitives import Array, Run, on_axis, padded
 
@@ -208,16 +208,6 @@ def _padded(x: Array, value: Any, params: Any) -> Array:
     return padded(x, value, widths) if any(map(any, widths)) else x
 
 
-def _windows(x: Array, value: Any, params: Any) -> Array:
-    """All windows of an array: (positions..., window...)."""
-    x = _padded(x, value, params)
-    spread = params["window_dilation"] or (1,) * x.ndim
-    reach = [(n - 1) * s + 1 for n, s in zip(params["window_dimensions"], spread, strict=True)]
-    seen = sliding_window_view(x, reach)
-    steps = tuple(slice(None, None, s) for s in params["window_strides"])
-    return seen[(*steps, *(slice(None, None, s) for s in spread))]
-
-
 def _real(out: Any) -> np.dtype[Any]:
     """The type of a result with windows of floating point; NotImplementedError for others."""
     if 0 in out.shape or out.dtype.kind != "f":
@@ -289,8 +279,11 @@ def conv_general_dilated(out: Any, params: Any) -> Run:
     groups = params["feature_group_count"] * parts
     if out.dtype.kind != "f" or 0 in out.shape:
         raise NotImplementedError("convolution")
-    space = len(params["window_strides"])
     wide = np.dtype(np.float32) if out.dtype == np.float16 else out.dtype
+    ends = zip(params["padding"], params["lhs_dilation"], strict=True)
+    widths = [(0, 0, 0), (0, 0, 0), *((lo, hi, gap - 1) for (lo, hi), gap in ends)]
+    pads, places = any(map(any, widths)), [out.shape[at] for at in d.out_spec[2:]]
+    back = np.argsort(d.out_spec).tolist()
 
     def run(x: Array, kernel: Array) -> Array:
         x = x.transpose(d.lhs_spec).astype(wide, copy=False)
@@ -301,24 +294,16 @@ def conv_general_dilated(out: Any, params: Any) -> Run:
                 .swapaxes(0, 1)
                 .reshape(-1, parts * x.shape[1], *x.shape[2:])
             )
-        n, channels = x.shape[:2]
-        seen = _windows(x, 0, {
-            "base_dilation": (1, 1, *params["lhs_dilation"]),
-            "padding": ((0, 0), (0, 0), *params["padding"]),
-            "window_dilation": (1, 1, *params["rhs_dilation"]),
-            "window_dimensions": (1, 1, *kernel.shape[2:]),
-            "window_strides": (1, 1, *params["window_strides"]),
-        })  # fmt: skip
-        places = seen.shape[2 : 2 + space]
-        # (N, groups, C, places..., window...) to (groups, N places, C window)
-        seen = seen.reshape(n, groups, channels // groups, *places, *kernel.shape[2:])
-        order = (1, 0, *range(3, 3 + space), 2, *range(3 + space, 3 + 2 * space))
-        rows = seen.transpose(order).reshape(groups, n * math.prod(places), -1)
-        taps = kernel.reshape(groups, kernel.shape[0] // groups, -1)
-        made = np.matmul(rows, taps.transpose(0, 2, 1)).reshape(groups, n, *places, -1)
-        made = made.transpose(1, 0, 2 + space, *range(2, 2 + space))
-        made = made.reshape(n, kernel.shape[0], *places)
-        return made.transpose(np.argsort(d.out_spec))
+        x = np.ascontiguousarray(padded(x, 0, widths) if pads else x)
+        steps = map(operator.mul, x.strides[2:], params["window_strides"])
+        taps = map(operator.mul, x.strides[2:], params["rhs_dilation"])
+        sizes, strides = (*kernel.shape[2:], *places), (*x.strides[:2], *taps, *steps)
+        seen = np.ndarray((*x.shape[:2], *sizes), x.dtype, x, 0, strides)
+        # (N, C, window..., places...) to (N, groups, C window, places)
+        columns = seen.reshape(len(x), groups, -1, math.prod(places))
+        weights = kernel.reshape(groups, kernel.shape[0] // groups, -1)
+        made = np.matmul(weights, columns).reshape(len(x), kernel.shape[0], *places)
+        return made.transpose(back)
 
     return run
 

@@ -2,10 +2,12 @@
 
 import math
 
+import jax
 import numpy as np
 import pytest
 
 import modkit as mx
+from modkit.interpreter import program_of
 from modkit.interpreter.costs import (
     MANY_STEPS,
     MOST_NODES,
@@ -49,6 +51,15 @@ def test_calls_of_a_tape(cost_s, steps, calls):
 def test_steps_and_draws_take_time_to_compile():
     assert compilation_s(0) == pytest.approx(0.03)
     assert compilation_s(10, draws=2) == pytest.approx(0.45)
+
+
+@pytest.mark.parametrize(("channels", "always"), [(8, True), (64, False)])
+def test_numpy_runs_all_calls_of_small_convolutions(channels, always):
+    x, kernel = np.zeros((1, channels, 16, 16)), np.zeros((channels, channels, 3, 3))
+    jaxpr = jax.make_jaxpr(lambda x, k: jax.lax.conv(x, k, (1, 1), "SAME"))(x, kernel)
+    program = program_of(jaxpr)
+    calls = calls_of_program(program.cost_s, program.compilation_s)
+    assert math.isinf(calls) == always
 
 
 @pytest.mark.parametrize("more", [0, 1])
