@@ -65,48 +65,50 @@ def _mode(params: Any) -> str:
 
 
 @functools.lru_cache(maxsize=1024)
-def _others(names: Any, shape: tuple[int, ...], windows: tuple[int, ...]) -> Any:
-    """The indices before and behind that of one axis, for the usual gathers and scatters.
+def _whole_axes(names: Any, shape: tuple[int, ...], sizes: tuple[int, ...], rank: int) -> Any:
+    """The axes with an index, these indices, and an order of all axes that has them first.
 
-    They take whole rows, or an element of each line along the axis.
+    ``None`` where slices are parts of axes; the order is ``None`` where it is that of the operand.
+
+    The index of a batching axis is its positions; that of another its place in start indices.
 
     Args:
         names: see `_positions`.
-        shape: of what is gathered, or of the updates.
-        windows: its axes that are those of slices.
-
-    Returns:
-        The axis and the indices; ``None`` for other slices.
+        rank: the number of axes of start indices, without that of the index itself.
     """
     start_map, absent, batching, start_batching = names
-    if len(start_map) != 1 or tuple(absent) != tuple(start_map):
+    indices: dict[int, Any] = {axis: at for at, axis in enumerate(start_map)}
+    for axis, of_start in zip(batching, start_batching, strict=True):
+        line = [1] * rank
+        line[of_start] = shape[axis]
+        indices[axis] = np.arange(shape[axis]).reshape(line)
+    rest = [at for at in range(len(shape)) if at not in indices]
+    if set(absent) != set(start_map) or any(sizes[at] != shape[at] for at in rest):
         return None
-    axis, rank = start_map[0], len(shape)
-    if not batching and axis == 0 and windows == tuple(range(rank - len(windows), rank)):
-        return 0, (), ()
-    rest = tuple(at for at in range(rank) if at != axis)
-    if windows or tuple(batching) != rest or tuple(start_batching) != rest:
-        return None
-    grid = np.ogrid[tuple(map(slice, shape))]
-    return axis, grid[:axis], grid[axis + 1 :]
+    axes = sorted(indices)
+    order = None if axes == list(range(len(axes))) else (*axes, *rest)
+    return axes, [indices[axis] for axis in axes], order
 
 
-def _usual(
-    x: Array, starts: Array, names: Any, shape: tuple[int, ...], windows: Any, clips: bool
-) -> Any:
-    """The index of the elements of ``x`` at start indices; ``None`` where `_positions` finds it."""
-    others = _others(names, shape, windows)
-    if others is None or not starts.size or not x.size:
+def _usual(x: Array, starts: Array, names: Any, sizes: Sequence[int], clips: bool) -> Any:
+    """A view of ``x`` and the index of whole slices at start indices in it.
+
+    ``None`` where slices are parts of axes, or outside: `_positions` finds these.
+    """
+    whole = _whole_axes(names, x.shape, tuple(sizes), starts.ndim - 1)
+    if whole is None or not starts.size or not x.size:
         return None
-    axis, before, behind = others
-    if windows and x.shape[1:] != shape[-len(windows) :]:
-        return None
-    at, most = np.asarray(starts[..., 0], order="C"), x.shape[axis] - 1
-    if at.min() < 0 or at.max() > most:
-        if not clips:
-            return None
-        at = np.minimum(np.maximum(at, 0), most)
-    return (*before, at, *behind)
+    axes, indices, order = whole
+    index = []
+    for axis, at in zip(axes, indices, strict=True):
+        if isinstance(at, int):
+            at, most = np.asarray(starts[..., at], order="C"), x.shape[axis] - 1
+            if at.min() < 0 or at.max() > most:
+                if not clips:
+                    return None
+                at = np.minimum(np.maximum(at, 0), most)
+        index.append(at)
+    return x if order is None else x.transpose(order), tuple(index)
 
 
 def gather(out: Any, params: Any) -> Run:
@@ -120,7 +122,7 @@ def gather(out: Any, params: Any) -> Run:
     )
     offset, rank = d.offset_dims, len(out.shape)
     batch_axes = [at for at in range(rank) if at not in offset]
-    order = np.argsort([*batch_axes, *offset])
+    order = tuple(np.argsort([*batch_axes, *offset]).tolist())
     fill, kind = params["fill_value"], out.dtype.kind
     if fill is None and kind in "iu":
         fill = np.iinfo(out.dtype).min if kind == "i" else np.iinfo(out.dtype).max
@@ -128,19 +130,18 @@ def gather(out: Any, params: Any) -> Run:
         fill = np.nan if kind == "f" else True
 
     clips = mode != "FILL_OR_DROP"
-    takes = clips and bool(out.size) and _others(names, out.shape, offset) == (0, (), ())
+    rows = names == ((0,), (0,), (), ()) and offset == tuple(range(rank - len(offset), rank))
+    takes = clips and bool(out.size) and rows
 
     def run(x: Array, starts: Array) -> Array:
         # Whole rows; NumPy's positions are signed, so the largest of uint64 would be negative.
         if takes and starts.dtype.kind == "i" and x.shape[1:] == sizes[1:]:
             return x.take(starts[..., 0].astype(np.intp), 0, mode="clip")
-        usual = _usual(x, starts, names, out.shape, offset, clips)
+        usual = _usual(x, starts, names, sizes, clips)
         if usual is not None:
-            return np.asarray(x[usual], order="C")
+            return np.asarray(usual[0][usual[1]].transpose(order), order="C")
         if clips:
             starts = _clipped(starts, d.start_index_map, x.shape, sizes)
-            index, _ = _positions(starts, x.shape, sizes, names)
-            return x[tuple(index)].transpose(order)
         index, begins = _positions(starts.astype(np.int64), x.shape, sizes, names)
         inside = _inside(begins, x.shape, sizes)
         if inside.all():
@@ -179,22 +180,24 @@ def _scatter(ufunc: np.ufunc | None) -> Callable[[Any, Any], Run]:
 
         def run(x: Array, starts: Array, updates: Array) -> Array:
             clips = mode != "FILL_OR_DROP"
-            usual = _usual(x, starts, names, updates.shape, d.update_window_dims, clips)
-            if usual is not None:
-                return written(np.array(x), usual, updates)
             window = iter(d.update_window_dims)
             sizes = [1 if at in absent else updates.shape[next(window)] for at in range(np.ndim(x))]
+            free = [at for at in range(updates.ndim) if at not in d.update_window_dims]
+            updates = updates.transpose([*free, *d.update_window_dims])
+            made = np.array(x)
+            usual = _usual(made, starts, names, sizes, clips)
+            if usual is not None:
+                written(*usual, updates)
+                return made
             starts = starts.astype(np.int64)
             if clips:
                 starts = _clipped(starts, names[0], x.shape, sizes)
             index, begins = _positions(starts, x.shape, sizes, names)
-            free = [at for at in range(updates.ndim) if at not in d.update_window_dims]
-            updates = updates.transpose([*free, *d.update_window_dims])
             inside = _inside(begins, x.shape, sizes)
             where = tuple(np.broadcast_to(each, updates.shape) for each in index)
             if not inside.all():
                 where, updates = tuple(each[inside] for each in where), updates[inside]
-            return written(np.array(x), where, updates)
+            return written(made, where, updates)
 
         return run
 

@@ -310,6 +310,9 @@ def test_elements_in_order_are_few_steps():
     lambda x, at: jnp.take(x, at, 0, mode="clip"),
     lambda x, at: jnp.take(x, at[0], 0, mode="clip"),
     lambda x, at: jnp.take_along_axis(x, at[:, None] % 2, 1),
+    lambda x, at: jnp.take_along_axis(jnp.stack([x, -x], -1), at[:, None, None] % 2, 1),
+    lambda x, at: x[at % 3, at % 2],
+    lambda x, at: jnp.stack([x, -x], 1)[:, at % 2, at % 2],
 ])  # fmt: skip
 def test_rows_and_elements_of_lines_are_one_index(gathers, monkeypatch):
     def written(x, at):

@@ -34,8 +34,8 @@ def _check_coordinates(arrays: Sequence[Any], _attrs: Attrs) -> None:
     data, indices = arrays
     for axis, at in enumerate(whole(np.asarray(indices)) if indices.ndim else ()):
         size = data.shape[axis] if axis < data.ndim else 0
-        outside = at[(at < -size) | (at >= size)]
-        if size and outside.size:
+        if size and at.size and (at.min() < -size or at.max() >= size):
+            outside = at[(at < -size) | (at >= size)]
             raise IndexError(
                 f"indices: got {outside.flat[0]} for axis {axis}, expected {-size} .. {size - 1}"
             )
