@@ -193,6 +193,9 @@ def _select_n(which: Array, *cases: Array) -> Array:
 
 _limits = functools.cache(np.iinfo)
 
+_FEW = 1 << 12
+"""Elements whose squares are summed in less time than the least and the largest are found."""
+
 
 def convert(x: Array, dtype: np.dtype[Any]) -> Array:
     """A cast. Floats saturate as integers, and NaN becomes 0."""
@@ -201,6 +204,8 @@ def convert(x: Array, dtype: np.dtype[Any]) -> Array:
     if x.dtype.kind != "f" or dtype.kind not in "iu":
         return x.astype(dtype)
     limits = _limits(dtype)
+    if dtype.kind == "i" and x.size <= _FEW and np.vdot(x, x) < 0.99 * limits.max**2:
+        return x.astype(dtype)  # each is inside where the sum of their squares is
     least, most = (each.reduce(x, axis=None, initial=0) for each in (np.minimum, np.maximum))
     if limits.min <= least and most < limits.max + 1:  # neither holds if there is a NaN
         return x.astype(dtype)

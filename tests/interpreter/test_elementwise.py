@@ -87,6 +87,8 @@ def test_casts_saturate():
         want = np.asarray(jax.jit(lambda x, t=dtype: x.astype(t))(values))
         with np.errstate(all="ignore"):
             np.testing.assert_array_equal(convert(values, np.dtype(dtype)), want, err_msg=dtype)
+            alone = [convert(values[at : at + 1], np.dtype(dtype)) for at in range(len(values))]
+            np.testing.assert_array_equal(np.concatenate(alone), want, err_msg=dtype)
 
 
 def test_sorting_and_total_order():
