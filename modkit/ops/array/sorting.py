@@ -54,8 +54,9 @@ def _indices_by_keys(rows: jax.Array, k: int, is_ascend: bool) -> jax.Array:
 
 
 def _indices_by_sort(rows: jax.Array, k: int, is_ascend: bool) -> jax.Array:
-    indices = jnp.argsort(rows, stable=True, descending=not is_ascend)
-    return indices[..., :k].astype(jnp.int32)
+    order = jnp.argsort(rows if is_ascend else jnp.flip(rows, -1), stable=True)
+    order = order if is_ascend else rows.shape[-1] - 1 - jnp.flip(order, -1)
+    return order[..., :k].astype(jnp.int32)
 
 
 def _indices(data: jax.Array, axis: int, is_ascend: bool, k: int | None = None) -> jax.Array:
