@@ -731,9 +731,9 @@ class NDArray(AbsentOperators, Methods):
         if len(shape) == 1 and isinstance(shape[0], tuple | list):
             shape = tuple(shape[0])
         shape = kwargs.pop("shape", shape)
-        attrs = get_op("Reshape").parse({"shape": shape, **kwargs})
         before = self.shape
-        after = _reshaped(before, tuple(sorted(attrs.items())))
+        plain = not kwargs and type(shape) is tuple and _INT.issuperset(map(type, shape))
+        attrs, after = (_reshaped if plain else _reshaped.__wrapped__)(before, shape, **kwargs)
         made = NDArray(
             View(
                 self._cell,
@@ -953,6 +953,7 @@ _ALIKE = frozenset((int, str, bool, type, type(None)))
 """Types whose equal values are one parameter."""
 _IN_TUPLES = frozenset((int, float, str, bool, type(None)))
 _REAL = frozenset((int, float))
+_INT = frozenset((int,))
 
 
 def _found(
@@ -1201,16 +1202,17 @@ def _moved(value: Any, ctx: Context) -> NDArray:
 
 
 @functools.lru_cache(maxsize=4096)
-def _reshaped(before: tuple[int, ...], attrs: tuple[tuple[str, Any], ...]) -> tuple[int, ...]:
-    """The shape that ``Reshape`` makes; ShapeError where the sizes do not fit."""
+def _reshaped(
+    before: tuple[int, ...], shape: Any, **kwargs: Any
+) -> tuple[Mapping[str, Any], tuple[int, ...]]:
+    """The parameters of ``Reshape``, and the shape made; ShapeError where sizes do not fit."""
+    op = get_op("Reshape")
+    attrs = op.parse({"shape": shape, **kwargs})
     try:
-        return jax.eval_shape(
-            lambda a: get_op("Reshape").call([a], dict(attrs))[0][0],
-            jax.ShapeDtypeStruct(before, np.float32),
-        ).shape
+        aval = jax.ShapeDtypeStruct(before, np.float32)
+        return attrs, jax.eval_shape(lambda a: op.call([a], attrs)[0][0], aval).shape
     except (TypeError, ValueError) as error:
-        wanted = dict(attrs).get("shape")
-        raise ShapeError(f"reshape: {before} cannot become {wanted}: {error}") from error
+        raise ShapeError(f"reshape: {before} cannot become {attrs['shape']}: {error}") from error
 
 
 def _in_order(op: Op, tensors: Mapping[str, Any], attrs: Mapping[str, Any]) -> list[Any]:
