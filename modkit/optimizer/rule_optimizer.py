@@ -80,7 +80,11 @@ class RuleOptimizer(Optimizer):
         if rule is None:
             return None
         order = None if names is None else tuple(names)
-        settings = rule, bool(self.multi_precision), order, self._clip_norm
+        return self._tree(rule, bool(self.multi_precision), order)
+
+    def _tree(self, *settings: Any) -> TreeRule:
+        """The latest `TreeRule` if it has these settings: programs find it by its identity."""
+        settings = *settings, self._clip_norm
         latest = self._derived.get("tree_rule")
         if latest is None or latest[0] != settings:
             latest = self._derived["tree_rule"] = settings, TreeRule(*settings)
@@ -153,11 +157,13 @@ class RuleOptimizer(Optimizer):
             "lr": rates, "wd": decays, "rescale_grad": self.rescale_grad,
             "t": self._update_counts.of(indices),
         }  # fmt: skip
+        if len(indices) == 1:  # numbers: NumPy takes five times as long for arrays of one
+            found |= {name: found[name][0] for name in ("lr", "wd", "t")}
         self._adjust(found, indices)
         columns = self._require_rule().columns
         table = np.empty((len(indices), len(columns)), np.float32)
-        for row, name in zip(table.T, columns, strict=True):
-            row[:] = getattr(self, name) if name in self._numbers else found[name]
+        for at, name in enumerate(columns):
+            table[:, at] = getattr(self, name) if name in self._numbers else found[name]
         return table
 
     def _adjust(self, columns: dict[str, Any], indices: Sequence[Any]) -> None:
@@ -245,7 +251,7 @@ class RuleOptimizer(Optimizer):
         self, indices: Any, weights: Any, grads: Any, states: Any, multi_precision: bool = False
     ) -> None:
         """The update itself, which subclasses of MXNet's SGD override."""
-        tree = TreeRule(self._require_rule(), multi_precision, clip_norm=self._clip_norm)
+        tree = self._tree(self._require_rule(), multi_precision, None)
         with DeferredSignals():  # counts, parameters and states: those before, or after
             self._update_eagerly(tree, indices, weights, grads, states)
 
@@ -285,7 +291,7 @@ class RuleOptimizer(Optimizer):
         for (_, own, by_rows), places in groups.items():
             w, g, s = ([each[at] for at in places] for each in (weight, grad, state))
             update = update_arrays if by_rows is None else self._update_rows
-            update(own or tree, w, g, s, hyper[places])
+            update(own or tree, w, g, s, hyper if len(w) == len(hyper) else hyper[places])
 
     def _check_lists(self, index: Any, *lists: Any) -> None:
         """Raise unless there are as many weights, gradients and states as indices, and arrays."""

@@ -175,9 +175,10 @@ def ftrl(
     """Follow the regularised leader, with L1 ``lamda1`` and L2 ``wd``."""
     lamda1 = jnp.asarray(lamda1, jnp.result_type(w, 1.0))
     g = rescaled(g, rescale_grad, clip_gradient)
-    z = z + g - (jnp.sqrt(n + jnp.square(g)) - jnp.sqrt(n)) * w / lr
-    n = n + jnp.square(g)
-    w = (jnp.sign(z) * lamda1 - z) / ((beta + jnp.sqrt(n)) / lr + wd)
+    before, n = jnp.sqrt(n), n + jnp.square(g)
+    root = jnp.sqrt(n)
+    z = z + g - (root - before) * w / lr
+    w = (jnp.sign(z) * lamda1 - z) / ((beta + root) / lr + wd)
     return jnp.where(jnp.abs(z) <= lamda1, jnp.zeros_like(w), w), z, n  # NaN stays NaN
 
 
