@@ -144,8 +144,6 @@ def gather(out: Any, params: Any) -> Run:
             starts = _clipped(starts, d.start_index_map, x.shape, sizes)
         index, begins = _positions(starts.astype(np.int64), x.shape, sizes, names)
         inside = _inside(begins, x.shape, sizes)
-        if inside.all():
-            return x[tuple(index)].transpose(order)
         if not x.size:
             return np.full(out.shape, fill, out.dtype)
         found = x[tuple(np.clip(i, 0, n - 1) for i, n in zip(index, x.shape, strict=True))]
@@ -171,13 +169,6 @@ def _scatter(ufunc: np.ufunc | None) -> Callable[[Any, Any], Run]:
         )
         absent = {*d.inserted_window_dims, *d.operand_batching_dims}
 
-        def written(made: Array, where: Any, updates: Array) -> Array:
-            if ufunc is None:
-                made[where] = updates
-            else:
-                ufunc.at(made, where, updates)
-            return made
-
         def run(x: Array, starts: Array, updates: Array) -> Array:
             clips = mode != "FILL_OR_DROP"
             window = iter(d.update_window_dims)
@@ -185,19 +176,20 @@ def _scatter(ufunc: np.ufunc | None) -> Callable[[Any, Any], Run]:
             free = [at for at in range(updates.ndim) if at not in d.update_window_dims]
             updates = updates.transpose([*free, *d.update_window_dims])
             made = np.array(x)
-            usual = _usual(made, starts, names, sizes, clips)
-            if usual is not None:
-                written(*usual, updates)
-                return made
-            starts = starts.astype(np.int64)
-            if clips:
-                starts = _clipped(starts, names[0], x.shape, sizes)
-            index, begins = _positions(starts, x.shape, sizes, names)
-            inside = _inside(begins, x.shape, sizes)
-            where = tuple(np.broadcast_to(each, updates.shape) for each in index)
-            if not inside.all():
-                where, updates = tuple(each[inside] for each in where), updates[inside]
-            return written(made, where, updates)
+            view, where = _usual(made, starts, names, sizes, clips) or (made, None)
+            if where is None:
+                starts = starts.astype(np.int64)
+                if clips:
+                    starts = _clipped(starts, names[0], x.shape, sizes)
+                index, begins = _positions(starts, x.shape, sizes, names)
+                inside = _inside(begins, x.shape, sizes)
+                where = tuple(np.broadcast_to(each, updates.shape)[inside] for each in index)
+                updates = updates[inside]
+            if ufunc is None:
+                view[where] = updates
+            else:
+                ufunc.at(view, where, updates)
+            return made
 
         return run
 
