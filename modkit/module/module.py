@@ -13,7 +13,14 @@ import numpy as np
 from modkit.checkpoint import Prefix, load_checkpoint, params_path, states_path
 from modkit.constructors import check_keywords
 from modkit.context import Context
-from modkit.errors import MissingFileError, NotReadyError, ParameterError, ShapeError, nearest
+from modkit.errors import (
+    MissingFileError,
+    NotReadyError,
+    ParameterError,
+    ShapeError,
+    nearest,
+    wrong,
+)
 from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
 from modkit.metric import EvalMetric

@@ -487,10 +487,11 @@ class Optimizer:
             kept = {}
         found = kept.get(indices)
         if found is None:
-            found = tuple(
+            rates, decays = (
                 np.array([self._multiplier(i, kind) for i in indices], np.float64)
                 for kind in ("lr_mult", "wd_mult")
             )
+            found = rates, decays
             if len(kept) >= _LISTS:
                 kept.clear()
             kept[indices] = found
