@@ -540,7 +540,9 @@ def test_an_error_of_the_operator_in_fit_is_shown_once(caplog):
             work()
         assert not caplog.records
         assert caught.value.__cause__.__context__ is None
-        assert len(calls) == 1  # the step does not run again without the metric
+        with pytest.raises(MXNetError):
+            module.get_outputs()[0].asnumpy()
+        assert len(calls) == 1  # neither without the metric nor for a reader
         calls.clear()
         data.reset()
     Scripted.run = {}

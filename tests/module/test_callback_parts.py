@@ -414,6 +414,15 @@ def test_timer_has_a_row_for_each_epoch(caplog):
     assert caplog.text.count("samples/s") == 2
 
 
+def test_timer_tells_validation_from_training(monkeypatch):
+    timer, clock = mx.callback.Timer(), iter([10.0, 20.0, 23.0, 40.0])
+    run = mx.callback.Run(None, None, None, None, range(1))
+    monkeypatch.setattr("time.perf_counter", lambda: next(clock))
+    for hook in ("fit_begin", "eval_begin", "eval_end", "epoch_end"):
+        getattr(timer, f"on_{hook}")(run)
+    assert (timer.rows[0]["train_s"], timer.rows[0]["eval_s"]) == (27, 3)
+
+
 def test_curves_are_drawn_after_each_epoch(tmp_path):
     class Look(mx.callback.Callback):
         sizes: list = []  # noqa: RUF012

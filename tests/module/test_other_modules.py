@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
+from modkit.errors import NotReadyError, NotSupportedError, ParameterError
 from tests.module.networks import assert_same, batches, mlp, values
 
 
@@ -132,8 +133,53 @@ def test_modules_in_a_row_equal_one_module():
             module.forward_backward(batch)
             module.update()
             module.update_metric(metric, batch.label)
-        reached.append(values(module))
+        reached.append({**values(module), "accuracy": np.array(metric.get()[1])})
     assert_same(*reached, rtol=1e-4)
+
+
+def test_modules_in_a_row_show_both_ends():
+    chain = mx.mod.SequentialModule()
+    assert chain.output_names == []
+    with pytest.raises(NotReadyError, match="add"):
+        chain.bind([("data", (2, 3))])
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, no_bias=True, name="fc")
+    loss = mx.sym.LinearRegressionOutput(mx.sym.Variable("data"), mx.sym.Variable("label"))
+    chain.add(mx.mod.Module(net, label_names=None))
+    chain.add(mx.mod.Module(loss, label_names=["label"]), take_labels=True, auto_wiring=True)
+    for name in ("data_shapes", "label_shapes", "output_shapes"):
+        with pytest.raises(NotReadyError, match="bind"):
+            getattr(chain, name)
+    chain.bind([("data", (2, 3))], [("label", (2, 2))], inputs_need_grad=True)
+    assert [tuple(desc) for desc in chain.data_shapes] == [("data", (2, 3))]
+    assert chain.label_shapes == [("label", (2, 2))]
+    assert chain.output_names == chain._modules[1].output_names
+    assert [shape for _, shape in chain.output_shapes] == [(2, 2)]
+    chain.init_params(mx.init.One())
+    monitor = mx.mon.Monitor(1)
+    chain.install_monitor(monitor)
+    monitor.tic()
+    chain.forward_backward(mx.io.DataBatch([mx.nd.ones((2, 3))], [mx.nd.ones((2, 2))]))
+    assert "fc_output" in {name for _, name, _ in monitor.toc()}
+    (grad,) = chain.get_input_grads()  # of 3 - 1 for each of two outputs, halved by their number
+    np.testing.assert_array_equal(grad.asnumpy(), np.full((2, 3), 2, np.float32))
+
+
+def test_a_list_of_batches_is_one_batch():
+    module = mx.mod.Module(mlp())
+    module.bind([("data", (8, 10))], [("softmax_label", (8,))])
+    module.init_params(mx.init.Xavier())
+    (batch,) = batches(1)
+    found = []
+    parts = [
+        mx.io.DataBatch([batch.data[0][part]], [batch.label[0][part]])
+        for part in (slice(0, 3), slice(3, 8))
+    ]
+    for given in (batch, parts):
+        module.forward_backward(given)
+        found += [module._exec_group.grad_arrays[0][0].asnumpy()]
+    np.testing.assert_array_equal(*found)
+    with pytest.raises(ParameterError, match="got an empty list"):
+        module.forward([])
 
 
 class ByKeyword(mx.mod.Module):
@@ -311,3 +357,26 @@ def test_predict_takes_an_array_without_training():
     module.init_params()
     assert module.predict(mx.nd.ones((4, 3))).asnumpy() == pytest.approx(1, rel=1e-3)
     assert module.get_params()[1]["bn_moving_mean"].asnumpy().tolist() == [0, 0, 0]
+
+
+def test_a_module_in_python_has_no_states_and_no_monitor():
+    module = mx.mod.PythonLossModule()
+    with pytest.raises(ParameterError, match="grad_req: got 'add', expected 'write'"):
+        module.bind([("data", (2, 4))], [("softmax_label", (2,))], grad_req="add")
+    module.bind([("data", (2, 4))], [("softmax_label", (2,))])
+    assert (module.output_names, module.output_shapes) == (
+        ["pyloss_output"],
+        [("pyloss_output", (2, 4))],
+    )
+    assert [tuple(d) for d in module.data_shapes] == [("data", (2, 4))]
+    assert [tuple(d) for d in module.label_shapes] == [("softmax_label", (2,))]
+    module.init_params()
+    assert module.get_states() == []
+    for refused, work in (
+        (ParameterError, lambda: module.set_states([1])),
+        (NotSupportedError, lambda: module.install_monitor(mx.mon.Monitor(1))),
+        (ParameterError, lambda: mx.mod.PythonLossModule(grad_func=3)),
+        (ParameterError, lambda: mx.mod.PythonLossModule(data_names=["a", "b"])),
+    ):
+        with pytest.raises(refused):
+            work()

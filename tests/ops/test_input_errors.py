@@ -195,6 +195,178 @@ def test_what_does_not_fit_is_refused(name, shapes, attrs, words):
     assert words in str(caught.value)
 
 
+SHORT = [
+    # as above; the message has the end of the operator's name, or the input's
+    ("broadcast_to", [(2, 1)], {"shape": (2,)}, "expected as many sizes"),
+    ("broadcast_axis", [(2, 1)], {"axis": (1,), "size": (3, 4)}, "size=(3, 4), expected as many"),
+    ("broadcast_axis", [(2, 1)], {"axis": (0,), "size": (3,)}, "expected one of size 1, once"),
+    (
+        "broadcast_like",
+        [(2, 1), (2, 3)],
+        {"lhs_axes": (1,), "rhs_axes": (0, 1)},
+        "expected as many",
+    ),
+    ("broadcast_like", [(2, 1), (3,)], {"lhs_axes": (1,), "rhs_axes": (1,)}, "axes 1 and 1 of"),
+    ("_sparse_retain", [(3, 2), (1, 2)], {}, "indices: got shape (1, 2), expected one axis"),
+    ("_arange", [], {"start": 3, "stop": 3}, "expected at least one number from start to stop"),
+    ("_arange", [], {"start": 3, "infer_range": True}, "no reader of known shape; give stop"),
+    ("fill_element_0index", [(2, 3), (2,), (3,)], {}, "expected (N, M), (N,), (N,)"),
+    ("Crop", [(1, 4, 4)], {"h_w": (2, 2)}, "expected one or two of (N, C, H, W)"),
+    ("norm", [(2,)], {"ord": 3}, "got ord=3, expected 1 or 2"),
+    ("moments", [(2,)], {"axes": ()}, "expected at least one; name all for all"),
+    ("topk", [(3,)], {"k": 4}, "got k=4, expected at most 3"),
+    ("_contrib_box_nms", [(6,)], {}, "expected (..., boxes, numbers)"),
+    ("_linalg_gemm2", [(1, 2, 3), (3, 2)], {}, "expected one number of axes"),
+    (
+        "_contrib_interleaved_matmul_selfatt_qk",
+        [(2, 1, 5)],
+        {"heads": 1},
+        "multiple of 3: 3 for each",
+    ),
+    (
+        "_contrib_interleaved_matmul_selfatt_valatt",
+        [(2, 1, 6), (1, 2, 3)],
+        {"heads": 1},
+        "(1, length of queries, 2)",
+    ),
+    (
+        "_contrib_interleaved_matmul_encdec_qk",
+        [(2, 1, 3), (2, 1, 4)],
+        {"heads": 1},
+        "(length, 1, 2) for keys_values",
+    ),
+    ("CTCLoss", [(3, 2, 4), (3, 1)], {}, "expected (T, N, C) and (N, L)"),
+    ("CTCLoss", [(3, 2, 4), (2, 4)], {}, "no more labels than steps"),
+    ("IdentityAttachKLSparseReg", [(2, 3, 4), (3,)], {}, "expected (N, C)"),
+    ("LinearRegressionOutput", [(2, 3), (2, 2)], {}, "one label for each output"),
+    ("SoftmaxOutput", [(3,), (3,)], {}, "at least two dimensions"),
+    ("SVMOutput", [(3, 2), (2,)], {}, "expected (N, C) and (N,)"),
+    (
+        "_contrib_AdaptiveAvgPooling2D",
+        [(1, 1, 2, 2)],
+        {"output_size": (0, 2)},
+        "one number, 1 or more",
+    ),
+    ("_contrib_BilinearResize2D", [(1, 2, 2)], {"height": 2, "width": 2}, "expected (N, C, H, W)"),
+    ("_contrib_BilinearResize2D", [(1, 1, 2, 2)], {"mode": "odd_scale"}, "needs scale_height and"),
+    ("_contrib_BilinearResize2D", [(1, 1, 2, 2)], {"scale_height": 2.0}, "give both scale_height"),
+    (
+        "_contrib_BilinearResize2D",
+        [(1, 1, 2, 2)],
+        {"scale_height": 0.1, "scale_width": 0.1},
+        "expected 1 x 1 or more",
+    ),
+    ("Correlation", [(1, 1, 4, 4), (1, 1, 4, 3)], {}, "expected one shape (N, C, H, W)"),
+    ("Correlation", [(1, 1, 4, 4)] * 2, {"kernel_size": 2}, "expected an odd kernel_size"),
+    ("Correlation", [(1, 1, 4, 4)] * 2, {"max_displacement": 2}, "pad more: pad_size"),
+    ("im2col", [(1, 1, 4, 4)], {"kernel": (2,)}, "expected 1 to 3 axes, as many in each"),
+    ("im2col", [(1, 1, 4, 4)], {"kernel": (2, 2), "stride": (0, 1)}, "padding of 0 or more"),
+    ("im2col", [(1, 1, 4, 4)], {"kernel": (5, 2)}, "exceeds the image (4, 4)"),
+    ("col2im", [(1, 3, 9)], {"output_size": (4, 4), "kernel": (2, 2)}, "a multiple of 4, 9)"),
+    ("GroupNorm", [(1, 3), (1,), (1,)], {}, "expected 3 axes or more"),
+    ("GroupNorm", [(1, 3, 2), (2,), (2,)], {"num_groups": 2}, "a multiple of num_groups=2"),
+    ("LRN", [(1, 3, 2, 2)], {"nsize": 2}, "nsize: got 2, expected an odd number"),
+    (
+        "Pooling",
+        [(1, 1, 4, 4)],
+        {"kernel": (2, 2), "pool_type": "lp", "p_value": 4},
+        "p_value: got 4",
+    ),
+    ("SoftmaxActivation", [(2, 3)], {"mode": "channel"}, "three dimensions with mode='channel'"),
+    ("softmax_cross_entropy", [(2, 3), (3,)], {}, "expected (N, C) and (N,)"),
+    (
+        "GridGenerator",
+        [(2, 5)],
+        {"transform_type": "affine", "target_shape": (2, 2)},
+        "expected (N, 6)",
+    ),
+    (
+        "GridGenerator",
+        [(2, 6)],
+        {"transform_type": "affine", "target_shape": (0, 2)},
+        "expected (height, width)",
+    ),
+    ("GridGenerator", [(2, 3, 4, 4)], {"transform_type": "warp"}, "expected (N, 2, H, W)"),
+    ("BilinearSampler", [(2, 1, 4, 4), (1, 2, 4, 4)], {}, "expected (N, C, H, W) and N"),
+    ("BilinearSampler", [(2, 1, 4, 4), (2, 3, 4, 4)], {}, "expected (N, 2, height, width)"),
+    (
+        "UpSampling",
+        [(1, 1, 2, 2)] * 3,
+        {"scale": 2, "sample_type": "bilinear", "num_filter": 1},
+        "images and a weight",
+    ),
+    (
+        "ROIPooling",
+        [(1, 1, 4, 4), (2, 4)],
+        {"pooled_size": (2, 2), "spatial_scale": 1.0},
+        "expected (N, C, H, W) and (R, 5)",
+    ),
+    ("_contrib_MultiBoxPrior", [(1, 1, 2, 2)], {"sizes": ()}, "at least one size and ratio"),
+    ("_contrib_MultiBoxTarget", [(2, 3, 4), (1, 1, 5), (1, 2, 3)], {}, "expected (1, A, 4)"),
+    ("_contrib_MultiBoxTarget", [(1, 3, 4), (1, 1, 4), (1, 2, 3)], {}, "(N, classes + 1, A)"),
+    ("_contrib_MultiBoxDetection", [(1, 2, 3), (1, 8), (1, 3, 4)], {}, "(N, 4 A), (1, A, 4)"),
+    (
+        "_contrib_DeformableConvolution",
+        [(1, 2, 4), (1, 18, 2, 2), (1, 2, 3, 3)],
+        {"kernel": (3, 3), "num_filter": 1, "no_bias": True},
+        "expected (N, C, H, W) and",
+    ),
+    (
+        "_contrib_DeformableConvolution",
+        [(1, 3, 4, 4), (1, 36, 2, 2), (1, 3, 3, 3)],
+        {"kernel": (3, 3), "num_filter": 1, "no_bias": True, "num_deformable_group": 2},
+        "multiple of num_deformable_group=2",
+    ),
+    (
+        "_contrib_DeformableConvolution",
+        [(1, 2, 2, 2), (1, 18, 1, 1), (1, 2, 3, 3)],
+        {"kernel": (3, 3), "num_filter": 1, "no_bias": True},
+        "larger than the padded data",
+    ),
+    (
+        "_contrib_DeformablePSROIPooling",
+        [(1, 4, 4, 4), (1, 5), (1, 3, 2, 2)],
+        {
+            "spatial_scale": 1.0,
+            "output_dim": 1,
+            "group_size": 2,
+            "pooled_size": 2,
+            "part_size": 2,
+            "trans_std": 0.1,
+        },
+        "classes that divide output_dim=1",
+    ),
+    (
+        "_contrib_DeformablePSROIPooling",
+        [(1, 4, 4, 4), (1, 5), (1, 2, 2, 2)],
+        {"spatial_scale": 1.0, "output_dim": 1, "group_size": 0, "pooled_size": 2},
+        "group_size: got 0",
+    ),
+    (
+        "_contrib_Proposal",
+        [(1, 24, 2, 2), (1, 48, 2, 2), (1, 3)],
+        {"rpn_post_nms_top_n": 0},
+        "expected numbers above 0",
+    ),
+    ("_random_pdf_normal", [(2, 3), (3,), (3,)], {}, "one shape for the parameters"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "attrs", "words"), SHORT, ids=[f"{r[0]}-{i}" for i, r in enumerate(SHORT)]
+)
+def test_what_does_not_fit_is_refused_in_few_words(name, shapes, attrs, words):
+    op = get_op(name)
+    given = {op.variadic: len(shapes)} if op.variadic else {}
+    with pytest.raises(ModkitError, match=re.escape(words)) as caught:
+        arrays = [jnp.asarray(np.zeros(s, np.float32)) for s in shapes]
+        run_op(op, arrays, op.parse({**given, **attrs}))
+    assert isinstance(caught.value, ValueError)
+    said = str(caught.value)
+    where = [name.removeprefix("_contrib_"), *(f"{each}: " for each in op.inputs)]
+    assert any(each.strip("_") in said for each in where), said
+
+
 FC = {"num_hidden": 5}
 
 TYPES = [

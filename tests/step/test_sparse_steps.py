@@ -254,6 +254,7 @@ def test_the_gradients_of_two_contexts_are_written_by_two_threads(monkeypatch):
     """Each is a part of one array, which a write reads and replaces: none was to be lost."""
     module = module_of(embedding_model(mx), (2, 2), CONTEXTS["two"])
     module.init_params(mx.init.One())
+    module.init_optimizer("local")
     module.forward_backward(mx.io.DataBatch([mx.nd.array([[1, 3], [5, 3]])], [mx.nd.ones((2, 1))]))
     grads, both = module._exec_group.grad_arrays[0], threading.Barrier(2)
     part = gradient_rows._of_replica
