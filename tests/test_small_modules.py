@@ -1,5 +1,6 @@
 """base, engine, libinfo, log, profiler, runtime, util: the small modules of MXNet."""
 
+import array
 import ctypes
 import gzip
 import json
@@ -27,6 +28,8 @@ def test_base_names():
     assert mx.base._as_list(3) == [3]
     assert mx.base._as_list((3, 4)) == (3, 4)
     assert mx.base.MXNetError is mx.MXNetError
+    assert list(mx.base.c_array(ctypes.c_int, [1, 2])) == [1, 2]
+    assert list(mx.base.c_array_buf(ctypes.c_int, array.array("i", [3, 4]))) == [3, 4]
     with pytest.raises(AttributeError, match="C library"):
         mx.base._LIB.MXNDArrayCreate  # noqa: B018
     with pytest.raises(AttributeError, match="no attribute"):
@@ -103,6 +106,22 @@ def test_environment_variables(monkeypatch):
     assert mx.util.getenv("MODKIT_TEST") is None
     mx.util.setenv("MODKIT_TEST", "2")
     assert os.environ["MODKIT_TEST"] == "2"
+
+
+def test_devices_folders_and_modules_of_names(tmp_path):
+    assert (str(mx.cpu_pinned(1)), mx.Context(mx.cpu(1))) == ("cpu_pinned(1)", mx.cpu(1))
+    assert str(mx.tpu(2)) == "tpu(2)"
+    for _ in range(2):
+        mx.util.makedirs(str(tmp_path / "a" / "b"))
+    assert (tmp_path / "a" / "b").is_dir()
+    assert mx.util.set_module("there")(lambda: None).__module__ == "there"
+    assert mx.util.set_module(None)(test_base_names).__module__ == __name__
+    with pytest.raises(ParameterError, match=r"got cpu\(0\), expected mx.gpu"):
+        mx.util.get_cuda_compute_capability(mx.cpu())
+    with pytest.raises(mx.MXNetError, match=r"gpu\(0\)"):
+        mx.util.get_gpu_memory(0)
+    assert mx.util.get_gpu_count() == 0
+    assert repr(mx.runtime.Features())[:8] in ("[✔ CUDA,", "[✖ CUDA,")
 
 
 def test_numpy_arrays_are_off():
@@ -216,6 +235,24 @@ def test_counters_count_whole_numbers():
     counter = mx.profiler.Counter(mx.profiler.Domain("d"), "c", 2.5)
     counter += 1.9
     assert counter.value == 3  # int(), as in MXNet
+    counter -= 2.9
+    assert (counter.value, str(counter)) == (1, "c")
+
+
+def test_names_of_before_1_3_and_pauses_start_and_stop(tmp_path, no_trace):
+    profiler, states = mx.profiler, []
+    profiler.profiler_set_config("all", str(tmp_path / "old.json"))
+    for call in (
+        lambda: profiler.profiler_set_state("run"), profiler.pause, profiler.resume,
+        lambda: profiler.dump(finished=False), profiler.dump_profile,
+    ):  # fmt: skip
+        call()
+        states.append(mx.profiler._running)
+    assert states == [True, False, True, True, False]
+    frame = profiler.Domain("video").new_frame("first")
+    with frame:
+        pass
+    assert "video,frame" in profiler.dumps(reset=True)
 
 
 @pytest.fixture

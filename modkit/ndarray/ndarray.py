@@ -553,14 +553,11 @@ class NDArray(AbsentOperators, Methods):
             fill(copy)
             return placed_on(copy, self._ctx.jax_device)
 
-        try:
-            if self._cell.write(fill):
-                return True
-            if copied:
-                self._cell.edit(changed, aliased=True)
-            return copied
-        except IndexError:
-            return False  # index arrays with positions outside, which are ignored
+        if self._cell.write(fill):
+            return True
+        if copied:
+            self._cell.edit(changed, aliased=True)
+        return copied
 
     def _write_box(self, basic: tuple[Any, ...], value: Any) -> None:
         """Write to a contiguous slice, by one program for all start indices."""
@@ -623,15 +620,12 @@ class NDArray(AbsentOperators, Methods):
             return from_jax(out.reshape(1) if out.ndim == 0 else out, self._ctx)
 
     def _host_at(self, key: Any) -> np.ndarray | None:
-        """A copy of elements on the host; ``None`` where index arrays reach outside."""
+        """A copy of elements on the host; ``None`` where the array is not there."""
 
         def part(value: Any) -> np.ndarray | None:
             if isinstance(value, jax.Array):
                 return None
-            try:
-                found = np.array(value[key], order="C")
-            except IndexError:
-                return None
+            found = np.array(value[key], order="C")
             return found.reshape(1) if found.ndim == 0 else found
 
         return self._cell.seen_on_host(part)

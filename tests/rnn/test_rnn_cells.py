@@ -305,3 +305,30 @@ def test_a_fused_cell_whose_gates_have_other_names():
         ]  # fmt: skip
         packed = cell.pack_weights(parts)["p_parameters"]
         assert packed.asnumpy().tolist() == given.asnumpy().tolist()
+
+
+def test_a_stack_of_cells_makes_one_step():
+    """The numbers are MXNet 1.9.1's."""
+    stack = mx.rnn.SequentialRNNCell()
+    stack.add(mx.rnn.RNNCell(2, prefix="a_"))
+    stack.add(mx.rnn.ResidualCell(mx.rnn.RNNCell(2, prefix="b_")))
+    output, states = stack(mx.sym.Variable("x"), [mx.sym.Variable("s0"), mx.sym.Variable("s1")])
+    net = mx.sym.Group([output, *states])
+    assert net.list_outputs() == [
+        "b_t0_out_plus_residual_output", "a_t0_out_output", "b_t0_out_output",
+    ]  # fmt: skip
+    executor = net.simple_bind(mx.cpu(), x=(1, 2), s0=(1, 2), s1=(1, 2))
+    for i, name in enumerate(sorted(executor.arg_dict)):
+        executor.arg_dict[name][:] = 0.1 * (i + 1)
+    got = [value.asnumpy().tolist() for value in executor.forward()]
+    np.testing.assert_allclose(got, [[[1.9266] * 2], [[0.9275] * 2], [[0.9992] * 2]], atol=6e-5)
+
+
+def test_parameters_are_of_the_stack_or_of_its_cells():
+    shared = mx.rnn.RNNParams("p_")
+    shared.get("weight")
+    stack, dropout = mx.rnn.SequentialRNNCell(params=shared), mx.rnn.DropoutCell(0.5)
+    stack.add(dropout)  # which has none
+    assert [*dropout.params._params] == ["p_weight"]
+    with pytest.raises(ParameterError, match="got params for it and for its inner RNNCell"):
+        stack.add(mx.rnn.RNNCell(2, prefix="a_"))

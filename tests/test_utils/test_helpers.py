@@ -1,5 +1,7 @@
 """mx.test_utils: the helpers accept what is right and refuse what is wrong, as MXNet's do."""
 
+import gzip
+import io
 import os
 import sys
 
@@ -340,8 +342,27 @@ def test_default_context_is_set(assigned):
 def test_data_sets_are_not_downloaded(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MXNET_HOME", str(tmp_path / "home"))
-    for call in (tu.get_mnist, lambda: tu.get_mnist_iterator(2, (784,)), tu.get_cifar10):
+    for call in (
+        tu.get_mnist,
+        lambda: tu.get_mnist_iterator(2, (784,)),
+        tu.get_cifar10,
+        tu.get_mnist_pkl,
+    ):
         with pytest.raises(NotSupportedError, match="put"):
+            call()
+    for call, words in (
+        (
+            lambda: tu.get_zip_data("data", "http://host/a.zip", "a"),
+            "http://host/a.zip.*unzip it into data as a",
+        ),
+        (
+            lambda: tu.get_bz2_data("data", "a", "http://host/a.bz2", "b"),
+            "http://host/a.bz2.*unpack",
+        ),
+        (lambda: tu.download_model("resnet"), "resnet.*load_checkpoint"),
+        (tu.get_im2rec_path, "mx.recordio"),
+    ):
+        with pytest.raises(NotSupportedError, match=words):
             call()
     with pytest.raises(ParameterError, match="https"):
         tu.download("file:///etc/hosts")
@@ -349,14 +370,92 @@ def test_data_sets_are_not_downloaded(tmp_path, monkeypatch):
 
 def test_mnist_is_read_where_it_is(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    home = tmp_path / "home" / "datasets" / "mnist"
+    home.mkdir(parents=True)
+    monkeypatch.setenv("MXNET_HOME", str(tmp_path / "home"))
     (tmp_path / "data").mkdir()
     for name, count in (("train", 3), ("t10k", 2)):
         head = bytes([0, 0, 8, 3, 0, 0, 0, count, 0, 0, 0, 28, 0, 0, 0, 28])
         images = head + bytes([255] * 784) * count
         labels = bytes([0, 0, 8, 1, 0, 0, 0, count, *range(count)])
         (tmp_path / "data" / f"{name}-images-idx3-ubyte").write_bytes(images)
-        (tmp_path / "data" / f"{name}-labels-idx1-ubyte").write_bytes(labels)
+        (home / f"{name}-labels-idx1-ubyte.gz").write_bytes(gzip.compress(labels))
     mnist = tu.get_mnist()
     assert mnist["train_data"].shape == (3, 1, 28, 28)
     assert mnist["train_data"].max() == 1
     assert mnist["test_label"].tolist() == [0, 1]
+    train, test = tu.get_mnist_iterator(1, (1, 28, 28), num_parts=3, part_index=1)
+    assert [b.label[0].asscalar() for b in train] == [1]
+    assert [(b.label[0].asscalar(), b.data[0].shape) for b in test] == [
+        (0, (1, 1, 28, 28)), (1, (1, 1, 28, 28)),
+    ]  # fmt: skip
+    train, test = tu.get_mnist_iterator(2, (784,))
+    assert test.next().data[0].shape == (2, 784)
+
+
+def test_matrices_are_what_they_are_named():
+    np.testing.assert_array_equal(tu.get_identity_mat(3).asnumpy(), np.eye(3))
+    assert tu.get_identity_mat_batch(2).asnumpy().tolist() == [[[1, 0], [0, 1]]] * 2
+    turned = tu.new_orthonormal_matrix_2d(4)
+    np.testing.assert_allclose(turned @ turned.T, np.eye(4), atol=1e-12)
+    for made in (
+        *tu.new_matrix_with_real_eigvals_nd((2, 3, 3)),
+        tu.new_matrix_with_real_eigvals_2d(3),
+    ):
+        np.testing.assert_allclose(np.sort(np.linalg.eigvals(made)), [1, 2, 3], rtol=1e-6)
+    symmetric = tu.new_sym_matrix_with_real_eigvals_nd((2, 2, 3, 3))
+    assert symmetric.shape == (2, 2, 3, 3)
+    np.testing.assert_array_equal(symmetric, symmetric.swapaxes(-1, -2))
+    assert len({*symmetric.ravel().tolist()}) == 4 * 6
+
+
+def test_random_numbers_lie_where_they_should():
+    for _ in range(20):
+        x, y = tu.rand_coord_2d(0, 2, 5, 7)
+        assert x in (0, 1) and y in (5, 6)
+    low, high = tu.random_uniform_arrays((50,), (2, 3), low=2.0, high=3.0, dtype="float16")
+    assert (low.shape, high.shape, low.dtype) == ((50,), (2, 3), np.float16)
+    assert 2 <= low.min() < low.max() <= 3
+    assert tu.random_uniform_arrays((2,))[0].dtype == np.float32
+    csr = mx.nd.sparse.csr_matrix(np.arange(40.0).reshape(2, 20))
+    order, values = csr.indices.asnumpy(), csr.data.asnumpy()
+    tu.shuffle_csr_column_indices(csr)
+    shuffled = csr.indices.asnumpy()
+    assert (shuffled[:19] != order[:19]).any() and (csr.data.asnumpy() == values).all()
+    assert sorted(shuffled[:19]) == sorted(order[:19])
+
+
+def test_what_mxnet_asks_of_its_machine():
+    answers = (tu.is_cd_run(), tu.has_tvm_ops(), tu.is_op_runnable(), *tu.list_gpus())
+    assert answers == (False, False, True)
+    assert tu.is_aarch64_run() == (os.uname().machine == "aarch64")
+
+
+def test_values_beside_nan_are_compared():
+    left, right = np.array([1.0, np.nan, 3.0]), np.array([1.0, 2.0, 3.0])
+    assert tu.almost_equal_ignore_nan(left, right)
+    assert not tu.almost_equal_ignore_nan(left, right + np.eye(3)[2])
+    tu.assert_allclose([1.0], [1.0 + 1e-8])
+    with pytest.raises(AssertionError):
+        tu.assert_allclose([1.0], [1.0 + 1e-6])
+
+
+def test_a_file_is_downloaded_once(tmp_path, monkeypatch):
+    answers = [OSError("down"), io.BytesIO(b"first"), io.BytesIO(b"second")]
+
+    def urlopen(url, timeout):
+        answer = answers.pop(0)
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    monkeypatch.setattr("urllib.request.urlopen", urlopen)
+    path = tu.download("http://host/a/b.txt", dirname=str(tmp_path / "new"))
+    assert path == str(tmp_path / "new" / "b.txt")
+    for again, content in ((False, b"first"), (True, b"second")):
+        assert tu.download("http://host/c", "b.txt", str(tmp_path / "new"), again) == path
+        assert (tmp_path / "new" / "b.txt").read_bytes() == content
+    answers += [OSError("down")] * 2
+    with pytest.raises(OSError, match="down"):
+        tu.download("http://host/d", dirname=str(tmp_path), retries=2)
+    assert not answers
