@@ -342,6 +342,8 @@ def test_records_of_pictures(tmp_path):
     assert facts.labels == Labels(width=1, minimum=0.0, maximum=3.0, distinct=3)
     assert facts.contents == {"PNG": 2, "JPEG": 2}
     assert facts.index == str(tmp_path / "pictures.idx")
+    (tmp_path / "pictures.idx").unlink()
+    assert describe(facts.path).index is None
 
 
 def test_records_with_several_labels(tmp_path):

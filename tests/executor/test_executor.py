@@ -570,6 +570,11 @@ def test_outputs_have_the_storage_types_of_mxnet():
     executor.forward()
     assert square.indptr.asnumpy().tolist() == [0, 1, 2, 3]  # the same array shows the next pass
     np.testing.assert_array_equal(square.data.asnumpy(), [9, 1, 4])
+    square.wait_to_read()
+    assert square.dtype is np.float32
+    square[:] = mx.nd.array(whole).tostype("csr")  # a view of the dense output
+    np.testing.assert_array_equal(square.asnumpy(), whole)
+    assert square.indices.asnumpy().tolist() == [1, 2, 0]
 
 
 A, B, C = map(mx.sym.Variable, "abc")

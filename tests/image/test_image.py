@@ -41,6 +41,9 @@ NAMES = """Augmenter BrightnessJitterAug CastAug CenterCropAug ColorJitterAug Co
     imresize imrotate random_crop random_rotate random_size_crop resize_short scale_down"""
 
 
+IMAGE, PAIR = mx.nd.ones((5, 4, 3)), mx.nd.ones((2, 3, 4, 4))
+
+
 def test_the_names_of_mxnet_are_there():
     assert set(NAMES.split()) <= set(dir(mx.image))
     assert mx.img.det.DetAugmenter is mx.image.DetAugmenter
@@ -56,6 +59,29 @@ def test_augmenters_are_dumped():
     ]
     jitter = mx.image.ColorJitterAug(0.1, 0, 0).dumps()
     assert jitter == ["colorjitteraug", ['["brightnessjitteraug", {"brightness": 0.1}]']]
+    borrowed, *_ = mx.image.CreateDetAugmenter((3, 2, 2), resize=4)
+    assert borrowed.dumps() == ["detborrowaug", '["resizeaug", {"size": 4, "interp": 2}]']
+    for flips in (mx.image.DetHorizontalFlipAug(0.5), (mx.image.DetHorizontalFlipAug(0.5),)):
+        assert mx.image.DetRandomSelectAug(flips, 0.3).dumps() == [
+            "detrandomselectaug", ['["dethorizontalflipaug", {"p": 0.5}]'],
+        ]  # fmt: skip
+
+
+def test_sizes_and_older_names_of_parameters():
+    """The shapes are MXNet 1.9.1's."""
+    assert mx.image.resize_short(IMAGE, 2).shape == (2, 2, 3)
+    assert mx.image.resize_short(IMAGE.transpose((1, 0, 2)), 2).shape == (2, 2, 3)
+    with pytest.warns(DeprecationWarning, match="use area"):
+        crop, place = mx.image.random_size_crop(
+            IMAGE, (2, 3), ratio=(1, 1), area=9, min_area=(0.2, 0.2)
+        )
+    assert (crop.shape, place[2:]) == ((3, 2, 3), (2, 2))
+    augmenter = mx.image.RandomSizedCropAug((2, 3), 9, (1, 1), min_area=(0.2, 0.2))
+    assert augmenter(IMAGE).shape == (3, 2, 3)
+    gray = mx.image.CreateAugmenter((3, 2, 2), rand_gray=0.5)
+    assert [type(each).__name__ for each in gray][-1] == "RandomGrayAug"
+    divided = mx.image.color_normalize(IMAGE, None, mx.nd.array([1.0, 2.0, 4.0]))
+    assert divided.asnumpy()[0, 0].tolist() == [1, 0.5, 0.25]
 
 
 BAD = [
@@ -87,6 +113,12 @@ BAD = [
         "ImageIter: dtype",
     ),
     (lambda: mx.image.DetBorrowAug(3), TypeError, "expected an Augmenter"),
+    (lambda: mx.image.imrotate(mx.nd.ones((3, 4, 4)), [3, 4]), TypeError, "one number"),
+    (lambda: mx.image.imrotate(PAIR, mx.nd.ones((3,))), ValueError, "3 angles for 2 images"),
+    (lambda: mx.image.random_size_crop(IMAGE, (2, 2), 0.5, (1, 1), a=1), ValueError, "parameter a"),
+    (lambda: mx.image.RandomSizedCropAug((2, 2), 0.5, (1, 1), a=1), ValueError, "unexpected a"),
+    (lambda: mx.image.Augmenter()(IMAGE), NotImplementedError, "src"),
+    (lambda: mx.image.DetAugmenter()(IMAGE, IMAGE), NotImplementedError, "label"),
     (
         lambda: mx.image.copyMakeBorder(mx.nd.ones((2, 2, 3)), 1, "a", 0, 0),
         ValueError,

@@ -273,6 +273,12 @@ def test_damaged_idx_files(tmp_path, content, says, pack):
         read_idx(str(path), 3)
 
 
+def test_a_packed_file_may_be_much_smaller_than_its_content(tmp_path):
+    path = tmp_path / "x"
+    path.write_bytes(gzip.compress(struct.pack(">IIII", 2051, 90, 90, 90) + bytes(90**3)))
+    assert read_idx(str(path), 3).shape == (90, 90, 90)
+
+
 def test_a_packed_file_that_is_cut_off(tmp_path):
     files = idx_files(tmp_path, 500, pack=True)
     whole = (tmp_path / "image").read_bytes()

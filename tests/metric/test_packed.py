@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
+from modkit.metric import traced
 from modkit.metric.packed import Packed, pack, unpack
 from modkit.metric.statistics import Classes, Mean
 from modkit.metric.traced import LabelError
@@ -65,3 +66,24 @@ def test_updates_behind_a_wrong_label_are_kept():
     with pytest.raises(LabelError):
         metric.get()
     assert metric.num_inst == 12
+
+
+def test_updates_of_an_accelerator_share_transfers(monkeypatch):
+    """Of as many as `CHUNK` that are alike, one; where one differs, each has its own."""
+    monkeypatch.setattr(traced, "_readable_in_place", lambda value: False)
+    monkeypatch.setattr(traced, "CHUNK", 3)
+    fetched, get = [], jax.device_get
+    monkeypatch.setattr(jax, "device_get", lambda tree: fetched.append(tree) or get(tree))
+
+    def update(i, dtype="int32"):
+        return (Mean(jnp.float32(i), jnp.asarray(2, dtype), jnp.int32(0)),), False
+
+    updates = [update(i) for i in range(7)]
+    got = traced._fetched(updates)
+    assert [float(mean.total) for (mean,) in got] == list(range(7))
+    assert [len(jax.tree.leaves(tree)) for tree in fetched] == [3, 3, 3]
+    fetched.clear()
+    got = traced._fetched([*updates[:3], update(3, "int16"), *updates[4:6], (5, False)])
+    assert [float(each[0].total) for each in got[:-1]] == list(range(6))
+    assert got[-1] == 5
+    assert [len(jax.tree.leaves(tree)) for tree in fetched] == [3, 3 * 3 + 1]
