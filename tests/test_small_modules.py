@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import re
+import time
 from pathlib import Path
 
 import jax
@@ -347,9 +348,11 @@ def test_profiler_counts_operators_and_programs(options, eager, bound, no_trace)
 
     mx.profiler.set_config(**{"aggregate_stats": True, **options})
     work()
+    began_s = time.perf_counter()
     mx.profiler.set_state("run")
     work()
     mx.profiler.set_state("stop")
+    took_ms = 1e3 * (time.perf_counter() - began_s)
     work()
     table = mx.profiler.dumps()
     rows = json.loads(mx.profiler.dumps(reset=True, format="json"))["Time"].get("operator", {})
@@ -359,7 +362,8 @@ def test_profiler_counts_operators_and_programs(options, eager, bound, no_trace)
     want = (ops if eager else {}) | (programs if bound else {})
     assert {name: row["Count"] for name, row in rows.items()} == want
     for name, row in rows.items():
-        assert 0 < row["Min"] <= row["Avg"] <= row["Max"] <= row["Total"]
+        assert 0 < row["Min"] <= row["Avg"] <= row["Max"] <= row["Total"] <= took_ms
+        assert row["Avg"] * row["Count"] == pytest.approx(row["Total"])
         assert re.search(rf"^{name} +{row['Count']}( +\d+\.\d{{4}}){{4}}$", table, re.MULTILINE)
     assert not want or "\noperator\n=================\nName  " in table
 

@@ -579,4 +579,39 @@ FORMS = {
         "y = ReduceSum<keepdims=0>(x,a)",
         {"x": np.array([[0, 1, 2, 3], [4, 5, 6, 7]], "int64")}, {"a": np.array([1], "int64")},
     ),
+    "depth to space by columns and rows": Form(
+        13, "float[N,8,2,3] x", "float[N,2,4,6] y",
+        'y = DepthToSpace<blocksize=2, mode="CRD">(x)',
+        {"x": random((2, 8, 2, 3))}, {},
+    ),
+    "reversed sequences, batch first": Form(
+        13, "float[2,4,3] x, int64[2] n", "float[2,4,3] y",
+        "y = ReverseSequence<batch_axis=0, time_axis=1>(x, n)",
+        {"x": random((2, 4, 3)), "n": np.array([3, 2])}, {},
+    ),
+    "softmax over several axes": Form(
+        11, "float[2,3,4] x", "float[2,3,4] y",
+        "y = Softmax<axis=1>(x)",
+        {"x": random((2, 3, 4))}, {},
+    ),
+    "gelu": Form(
+        20, "float[2,3] x", "float[2,3] y",
+        'a = Gelu(x) b = Gelu<approximate="tanh">(x) c = Sub(a, b) d = Mul(c, k) y = Add(a, d)',
+        {"x": 9 * random((2, 3))}, {"k": np.array(10, "float32")},
+    ),
+    "standardized": Form(
+        13, "float[2,3,4,5] x", "float[2,3,4,5] y",
+        "y = MeanVarianceNormalization(x)",
+        {"x": random((2, 3, 4, 5))}, {},
+    ),
+    "layer norm over two axes": Form(
+        17, "float[2,3,4] x", "float[2,3,4] y",
+        "y = LayerNormalization<axis=1, epsilon=0.01>(x, g, b)",
+        {"x": random((2, 3, 4))}, {"g": random((3, 4)), "b": random((3, 4))},
+    ),
+    "einsum over two letters": Form(
+        13, "float[2,3,4] p, float[3,4,5] q", "float[2,5] y",
+        'y = Einsum<equation="ijk,jkl->il">(p,q)',
+        {"p": random((2, 3, 4)), "q": random((3, 4, 5))}, {},
+    ),
 }  # fmt: skip

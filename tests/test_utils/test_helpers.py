@@ -431,6 +431,13 @@ def test_what_mxnet_asks_of_its_machine():
     assert tu.is_aarch64_run() == (os.uname().machine == "aarch64")
 
 
+def test_the_worst_place_is_that_of_the_reference():
+    place, times = tu._find_max_violation(
+        np.array([[1, 2], [3, 5]]), np.array([[1, 2], [9, 4]]), 1e-3, 1e-2
+    )
+    assert (place, times) == ((1, 0), pytest.approx(6 / (1e-2 + 9e-3)))
+
+
 def test_values_beside_nan_are_compared():
     left, right = np.array([1.0, np.nan, 3.0]), np.array([1.0, 2.0, 3.0])
     assert tu.almost_equal_ignore_nan(left, right)
