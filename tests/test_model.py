@@ -294,6 +294,31 @@ def test_batches_are_counted_from_one_and_epochs_may_be_short():
     assert counted == [(0, 1, Y[0]), (0, 2, Y[5]), (1, 1, Y[10]), (1, 2, Y[15])]
 
 
+def test_a_network_for_each_bucket_trains_one_set_of_parameters():
+    """MXNet 1.9.1 refuses other sizes than those of the default bucket."""
+
+    class Buckets(mx.io.NDArrayIter):
+        default_bucket_key = "all"
+
+        def next(self):
+            batch = super().next()
+            batch.bucket_key = ("all", "rest")[self.cursor >= 10]
+            batch.provide_data, batch.provide_label = self.provide_data, self.provide_label
+            return batch
+
+    keys = []
+    whole = made()
+    parts = mx.model.FeedForward(
+        lambda key: keys.append(key) or net(), num_epoch=3, learning_rate=0.1,
+        numpy_batch_size=8, arg_params=made().arg_params,
+    )  # fmt: skip
+    for model, data in ((whole, mx.io.NDArrayIter(X, Y, 5)), (parts, Buckets(X, Y, 5))):
+        model.fit(data)
+    assert set(keys) == {"all", "rest"}
+    for name, value in whole.arg_params.items():
+        np.testing.assert_array_equal(parts.arg_params[name].asnumpy(), value.asnumpy())
+
+
 def test_extra_parameters():
     extra = {**made().arg_params, "other": mx.nd.ones(1)}
     out = made(arg_params=extra, allow_extra_params=True).predict(X)

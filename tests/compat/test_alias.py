@@ -319,6 +319,10 @@ def test_the_loop_of_the_first_releases(mxnet):
     for on_kvstore in (False, True):
         it = mx.io.NDArrayIter(x, y, 4)
         manager = DataParallelExecutorManager(net, [mx.cpu()], it, net.list_arguments(), names, [])
+        with pytest.raises(mx.base.MXNetError, match="load_data_batch"):
+            manager.forward()
+        monitor = mx.mon.Monitor(1, pattern="fc_output")
+        manager.install_monitor(monitor)
         start = {"fc_weight": mx.nd.zeros((2, 4)), "fc_bias": mx.nd.zeros((2,))}
         manager.set_params(start, {})
         store = mx.kv.create("local")
@@ -327,6 +331,7 @@ def test_the_loop_of_the_first_releases(mxnet):
         if on_kvstore:
             store.set_optimizer(sgd)
         update = mx.optimizer.get_updater(sgd)
+        monitor.tic()
         for _ in range(10):
             it.reset()
             batch = it.next()
@@ -338,6 +343,7 @@ def test_the_loop_of_the_first_releases(mxnet):
                 _update_params_on_kvstore(*arrays, store, names)
             else:
                 _update_params(*arrays, update, 1, store, names)
+        assert {name for _, name, _ in monitor.toc()} == {"fc_output"}
         metric = mx.metric.Accuracy()
         manager.update_metric(metric, batch.label)
         assert metric.get() == ("accuracy", 1.0)

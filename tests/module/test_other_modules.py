@@ -380,3 +380,30 @@ def test_a_module_in_python_has_no_states_and_no_monitor():
     ):
         with pytest.raises(refused):
             work()
+
+
+def test_a_bucket_steps_past_loaded_states_of_parameters_that_it_lacks(tmp_path):
+    def sym_gen(key):
+        net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=4, name="fc")
+        if key == 2:
+            net = mx.sym.FullyConnected(net, num_hidden=4, name="more")
+        return mx.sym.SoftmaxOutput(net, name="softmax"), ("data",), ("softmax_label",)
+
+    module = mx.mod.BucketingModule(sym_gen, default_bucket_key=2)
+    (batch,) = batches(1)
+    module.bind([("data", (8, 10))], [("softmax_label", (8,))])
+    module.init_params(mx.init.Xavier())
+    module.init_optimizer(optimizer="adam")
+    path, seen = str(tmp_path / "states"), []
+    for key in (2, 1, 2, 1):
+        batch.bucket_key, batch.provide_data = key, [("data", (8, 10))]
+        batch.provide_label = [("softmax_label", (8,))]
+        module.prepare(batch)
+        module.forward_backward(batch)
+        module.update()
+        module._curr_module.save_optimizer_states(path)
+        module._curr_module.load_optimizer_states(path)
+        seen.append(values(module))
+    for before, after, moves in zip(seen[:-1], seen[1:], (False, True, False), strict=True):
+        assert (before["more_weight"] != after["more_weight"]).any() == moves
+        assert (before["fc_weight"] != after["fc_weight"]).all()
