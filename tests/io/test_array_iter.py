@@ -3,6 +3,7 @@
 import concurrent.futures
 import sys
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -293,3 +294,15 @@ def test_methods_of_subclasses_are_called():
     assert it.resets == 1
     batches = [(b.data[0].asnumpy()[0], b.label[0].asnumpy()[0], b.pad) for b in it]
     assert batches == [(0, 100, 0), (4, 102, 0), (8, 104, 1)]
+
+
+def test_arrays_of_jax_are_data():
+    data = np.arange(12, dtype=np.float32).reshape(6, 2)
+    own, other = (
+        mx.io.NDArrayIter(make(data), make(data[:, 0]), 4) for make in (np.asarray, jnp.asarray)
+    )
+    for left, right in zip(own, other, strict=True):
+        assert left.pad == right.pad
+        for a, b in zip(left.data + left.label, right.data + right.label, strict=True):
+            assert (a.dtype, a.asnumpy().tolist()) == (b.dtype, b.asnumpy().tolist())
+    assert [each.shape for each in other.data_list] == [(6, 2), (6,)]

@@ -199,6 +199,7 @@ def test_gradients_and_parameters_of_rows_are_shown_as_such(where):
         assert own.indices.asnumpy().tolist() == wanted
         assert (own.indices.dtype, own.data.shape) == (np.int64, (len(wanted), 3))
         assert (own.asnumpy()[wanted] == own.data.asnumpy()).all()
+        assert own._values is own._values  # one conversion for all readers
         assert own.copy().stype == own.as_in_context(mx.cpu(1)).stype == "row_sparse"
         assert repr(own).startswith("\n<RowSparseNDArray 12x3 @cpu(")
     assert weights[0].indices.asnumpy().tolist() == list(range(12))
