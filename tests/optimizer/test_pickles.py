@@ -126,6 +126,9 @@ def test_a_module_that_is_not_there_is_not_imported(tmp_path, monkeypatch):
     assert "not_imported_yet" not in sys.modules
 
 
+SGD = b"cmodkit.optimizer\nSGD\n"
+
+
 @pytest.mark.parametrize(
     ("data", "says"),
     [
@@ -135,6 +138,10 @@ def test_a_module_that_is_not_there_is_not_imported(tmp_path, monkeypatch):
         (b"cos\nsystem\n.", "at byte 0: os.system is not allowed here"),
         (b"(K\x01\x8b\xff\xff\xff\xff.", "at byte 3: not a pickle"),
         (b"\x8a\x09" + b"\x7f" * 9 + b".", "at byte 0: a number of 71 bits"),
+        (SGD + b")R.", "at byte 23: modkit.optimizer.SGD cannot be created by a call"),
+        (SGD + b"(K\x01t\x81.", "at byte 26: modkit.optimizer.SGD cannot be created by __new__"),
+        (b"cnumpy\ndtype\n(X\x02\0\0\0f4t\x81.", "at byte 22: numpy.dtype cannot .* by __new__"),
+        (b"N)R.", "at byte 2: a NoneType is called, expected a name"),
     ],
 )
 def test_errors_say_where(data, says):
