@@ -52,8 +52,8 @@ def test_same_as_optax(transform):
     params, state, step_of = dict(START), rule.init(START), jax.jit(rule.update)
     for step in range(4):
         if step == 2:  # half of it from saved states
-            saved = updater.get_states()
-            updater = opt.get_updater(made)
+            saved = updater.get_states(dump_optimizer=True)
+            updater = opt.get_updater(opt.create(transform))
             updater.set_states(saved)
         grads = _gradients(step)
         updater(list(NAMES), [nd.array(grads[n]) for n in NAMES.values()], weights)
@@ -102,6 +102,12 @@ def test_states_of_another_transformation_are_refused():
     other.set_states(updater.get_states())
     with pytest.raises(ShapeError, match="another transformation"):
         other(0, nd.ones((2,)), nd.ones((2,)))
+
+
+def test_a_saved_optimizer_needs_one_with_a_transformation():
+    saved = opt.get_updater(opt.create(optax.adam(0.1))).get_states(dump_optimizer=True)
+    with pytest.raises(ParameterError, match="the same transformation, got SGD"):
+        opt.get_updater(opt.create("sgd")).set_states(saved)
 
 
 def test_a_new_rate_compiles_nothing(compilations):
