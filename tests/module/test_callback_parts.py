@@ -272,6 +272,14 @@ def test_counts_of_optax_go_on_behind_a_freeze():
     assert counts.seen == [6] * 4
 
 
+def test_parameters_are_frozen_until_fit_ends():
+    module = fit(mx.callback.Freeze("fc1_*"), num_epoch=1)
+    before = values(module)
+    module.forward_backward(data().next())
+    module.update()
+    assert all((before[name] != value).any() for name, value in values(module).items())
+
+
 def test_the_warning_of_nan_names_the_callers_line():
     bad = mx.io.NDArrayIter(np.full((8, 10), np.nan, np.float32), np.zeros(8, np.float32), 8)
     with pytest.warns(UserWarning, match="output 'softmax_output' is NaN") as seen:
