@@ -6,7 +6,7 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -165,13 +165,16 @@ class Run:
         for each in self.callbacks:
             getattr(each, event)(self)
 
-    def begin_epoch(self, epoch: int) -> bool:
-        """Start an epoch; ``False``, and nothing else, if the training is stopped."""
-        if self.stopping:
-            return False
-        self.epoch = epoch
-        self._begin_epoch()
-        return True
+    def epochs(self) -> Iterator[int]:
+        """Count the epochs, until the last one has ended or the training is stopped.
+
+        Each is begun outside of it: a generator replaces a StopIteration of callbacks.
+        """
+        for epoch in range(self.epoch, self.num_epoch):
+            if self.stopping:
+                return
+            self.epoch = epoch
+            yield epoch
 
     def _begin_epoch(self) -> None:
         """Start the present epoch, or go on after the batches before the checkpoint."""

@@ -440,9 +440,8 @@ class BaseModule:
         with Running(run):
             others = [*batch_ends, *run.callbacks]
             check_folders(as_list(epoch_end_callback), others, range(run.epoch, num_epoch))
-            for epoch in range(run.epoch, run.num_epoch):
-                if not run.begin_epoch(epoch):
-                    break
+            for epoch in run.epochs():
+                run._begin_epoch()
                 known |= {"epoch": epoch, "tic": time.time(), "eval_metric": metric}
                 began_s = time.perf_counter()  # the clock of ``tic`` may be set meanwhile
                 batches = Chunks(while_all_have(source, run), at_once, run)
