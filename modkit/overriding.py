@@ -11,6 +11,11 @@ def overrides(made: Any, base: type, *names: str) -> bool:
     return any(n in own or getattr(kind, n) is not getattr(base, n) for n in names)
 
 
+def replaced(kind: type, *names: str) -> bool:
+    """Whether a user's functions stand in place of methods of a class, as set on modkit's own."""
+    return any(not str(getattr(kind, n).__module__).startswith("modkit.") for n in names)
+
+
 def of_modkit(kind: type) -> type:
     """The class of modkit that a user's class is made of; modkit's own is itself."""
     return next(each for each in kind.__mro__ if each.__module__.startswith("modkit."))

@@ -1,7 +1,7 @@
 """Overridden methods, of a class and of an object."""
 
 from modkit.optimizer import SGD
-from modkit.overriding import of_modkit, overrides
+from modkit.overriding import of_modkit, overrides, replaced
 
 
 class Base:
@@ -34,3 +34,10 @@ def test_a_mixin_overrides_too():
 
     assert of_modkit(Mixed) is SGD
     assert of_modkit(SGD) is SGD
+
+
+def test_functions_that_a_program_sets_on_a_class_are_found(monkeypatch):
+    assert not replaced(SGD, "update", "_update_impl", "_get_lr")
+    monkeypatch.setattr(SGD, "_update_impl", lambda *_: None)
+    assert replaced(SGD, "update", "_update_impl")
+    assert not replaced(SGD, "update")

@@ -377,8 +377,8 @@ class NDArrayIter(DataIter):
             raise StopIteration
         if self.last_batch_handle != "pad" and self.cursor + self._stride > self.num_data:
             raise StopIteration
-        kind = type(self)
-        if (kind.getdata, kind.getlabel) != (NDArrayIter.getdata, NDArrayIter.getlabel):
+        kind, own = type(self), self.__dict__
+        if (kind.getdata, kind.getlabel) != _GETS or "getdata" in own or "getlabel" in own:
             return DataBatch(data=self.getdata(), label=self.getlabel(), pad=self.getpad())
         ids, data, label = self._present(), [], []  # in place of `_cut`, for fewer calls a batch
         for sources, arrays in ((self._data_sources, data), (self._label_sources, label)):
@@ -429,3 +429,7 @@ class NDArrayIter(DataIter):
         if self.last_batch_handle == "roll_over" and -self._stride < self.cursor < 0:
             return min(max(-self.cursor - part.start, 0), size)
         return 0
+
+
+_GETS = NDArrayIter.getdata, NDArrayIter.getlabel
+"""The methods that `NDArrayIter.next` stands for; a program may set others on the class."""

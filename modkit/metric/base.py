@@ -255,10 +255,12 @@ def rebuilt(value: Any, present: Any) -> Any:
     return type(present)(**value) if dataclasses.is_dataclass(present) else copy.deepcopy(value)  # type: ignore[misc]
 
 
-def keeps_updates(metric: EvalMetric, base: type[EvalMetric]) -> bool:
-    """Whether no subclass of ``base`` overrides how labels and outputs are added."""
-    kind = type(metric)
-    return kind.update is base.update and kind.update_dict is base.update_dict
+def keeps_updates(metric: EvalMetric, update: Any, update_dict: Any) -> bool:
+    """Whether labels and outputs are added by these functions, and by none of a user's."""
+    kind, own = type(metric), metric.__dict__
+    if kind.update is not update or kind.update_dict is not update_dict:
+        return False
+    return "update" not in own and "update_dict" not in own
 
 
 register = get_register_func(EvalMetric, "metric")

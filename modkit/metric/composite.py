@@ -11,6 +11,7 @@ from modkit.errors import ParameterError, wrong
 from modkit.metric.base import EvalMetric, Names, alias, keeps_updates, register
 from modkit.metric.custom import CustomMetric
 from modkit.metric.functions import Combined, positions, select
+from modkit.overriding import replaced
 from modkit.registry import get_create_func
 
 _create = get_create_func(EvalMetric, "metric")
@@ -146,7 +147,7 @@ class CompositeEvalMetric(EvalMetric):
         self, label_names: Sequence[str] | None = None, output_names: Sequence[str] | None = None
     ) -> Callable[[Sequence[Any], Sequence[Any]], Any] | None:
         """See `EvalMetric.fused`. ``None`` if it is ``None`` for one of the metrics."""
-        if not keeps_updates(self, CompositeEvalMetric):
+        if not keeps_updates(self, *_UPDATES):
             return None
         labels, label_at = _filtered(label_names, self.label_names)
         outputs, output_at = _filtered(output_names, self.output_names)
@@ -160,6 +161,9 @@ class CompositeEvalMetric(EvalMetric):
     def absorb(self, sums: Any, *, stacked: bool = False) -> None:
         for metric, part in zip(self.metrics, sums, strict=True):
             metric.absorb(part, stacked=stacked)
+
+
+_UPDATES = CompositeEvalMetric.update, CompositeEvalMetric.update_dict
 
 
 def leaves(metric: EvalMetric) -> list[EvalMetric]:
@@ -179,8 +183,7 @@ def known_names(metric: EvalMetric) -> list[str] | None:
     ['accuracy', 'cross-entropy']
     """
     for each in (metric, *leaves(metric)):
-        methods = [getattr(type(each), name) for name in _READ]
-        if not all(str(m.__module__).startswith("modkit.") for m in methods):
+        if replaced(type(each), *_READ):
             return None
     return [name for name, _ in metric.get_name_value()]
 

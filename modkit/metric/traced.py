@@ -177,15 +177,14 @@ class TracedMetric(EvalMetric):
     @property
     def _needs_labels(self) -> bool:
         """Whether an update without labels is an error."""
-        return keeps_updates(self, TracedMetric) and self.statistic.needs_label
+        return keeps_updates(self, *_UPDATES) and self.statistic.needs_label
 
     def fused(
         self, label_names: Sequence[str] | None = None, output_names: Sequence[str] | None = None
     ) -> TracedFunction | None:
-        """See `EvalMetric.fused`. ``None`` for a subclass that overrides ``update``."""
-        # Not `keeps_updates`: a call less in every batch.
-        kind = type(self)
-        if kind.update is not TracedMetric.update or kind.update_dict is not EvalMetric.update_dict:
+        """See `EvalMetric.fused`. ``None`` where a user's function replaces ``update``."""
+        kind, own = type(self), self.__dict__  # not `keeps_updates`: a call less in every batch
+        if (kind.update, kind.update_dict) != _UPDATES or "update" in own or "update_dict" in own:
             return None
         if self.label_names is None and self.output_names is None:
             if self._pairs is None or self._pairs.statistic is not self.statistic:
@@ -358,6 +357,10 @@ def lies_on_host(value: Any) -> bool:
     if isinstance(value, NDArray):
         return value._cell.is_on_host and value._cell.aval.dtype.kind in "biuf"
     return not isinstance(value, jax.Array) and np.asarray(value).dtype.kind in "biuf"
+
+
+_UPDATES = TracedMetric.update, EvalMetric.update_dict
+"""The functions that a traced statistic stands for; a program may set others on the classes."""
 
 
 def in_host_memory(value: Any) -> bool:

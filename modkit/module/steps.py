@@ -303,7 +303,7 @@ def update_request(module: Any) -> UpdateRequest:
         with group.store.lock:  # loaded states, on which the rule may depend
             states_of(group, shards, updater, names, indices)
     rule = updater.optimizer.tree_rule(names) if fuses else None
-    if shows_calls(type(optimizer), type(optimizer.lr_scheduler)):
+    if shows_calls(optimizer):
         indices = Indices.divided(indices, group.weights_of(names), optimizer, bool(by_key))
     workers = own.workers
     if workers is not None and workers.size == 1 and shards is None:

@@ -23,7 +23,7 @@ from modkit.optimizer.base import Optimizer
 from modkit.optimizer.calls import Indices
 from modkit.optimizer.eager_update import update_arrays, update_rows
 from modkit.optimizer.update_rules import FormulaRule, TreeRule, UpdateRule, zeros
-from modkit.overriding import of_modkit, overrides
+from modkit.overriding import of_modkit, overrides, replaced
 from modkit.signals import DeferredSignals
 
 _TABLES = 4096
@@ -74,7 +74,7 @@ class RuleOptimizer(Optimizer):
         Returns:
             The rule, or ``None`` if a subclass overrides the eager update.
         """
-        if not _updates_by_rule(type(self)):
+        if not _updates_by_rule(self):
             return None
         rule = self.rule()
         if rule is None:
@@ -100,7 +100,7 @@ class RuleOptimizer(Optimizer):
         Returns:
             (number of parameters, number of columns), float32.
         """
-        if shows_calls(type(self), type(self.lr_scheduler)):
+        if shows_calls(self):
             return self._table_by_calls(indices)
         given, indices, before = indices, tuple(indices), self.num_update
         self._update_count(indices)
@@ -111,7 +111,7 @@ class RuleOptimizer(Optimizer):
         latest = tables.get(indices)
         try:
             multipliers = self._multipliers(indices)
-            constant = _own_methods(type(self)).constant
+            constant = _own_methods(self).constant
             rate = None if constant and self.lr_scheduler is None else self._present_rate()
             settings = self.lr if rate is None else rate, _numbers_of(type(self))(self)
             if latest is not None and latest[0] is multipliers and latest[1] == settings:
@@ -134,7 +134,7 @@ class RuleOptimizer(Optimizer):
 
     def _by_calls(self, indices: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
         """Count updates and compute rates and decays, as each call of MXNet does."""
-        own, (lr_mult, wd_mult) = _own_methods(type(self)), self._multipliers(tuple(indices))
+        own, (lr_mult, wd_mult) = _own_methods(self), self._multipliers(tuple(indices))
         rates, decays = np.zeros(len(indices)), self.wd * wd_mult
         calls = indices.calls if isinstance(indices, Indices) else [range(len(indices))]
         for call in calls if self.lists_rates else [[at] for some in calls for at in some]:
@@ -177,7 +177,7 @@ class RuleOptimizer(Optimizer):
     def create_state_multi_precision(self, index: Any, weight: NDArray) -> Any:
         """The initial state; includes the float32 copy of 16-bit weights in multi-precision."""
         self._require_array(weight)
-        if overrides(type(self), RuleOptimizer, "create_state"):
+        if overrides(self, RuleOptimizer, "create_state"):
             made = Optimizer.create_state_multi_precision(self, index, weight)
             first = not self.is_low(weight) or self._require_rule().master_first
             return made if first else made[::-1]
@@ -212,11 +212,11 @@ class RuleOptimizer(Optimizer):
     @property
     def whole_lists(self) -> bool:
         """Whether lists run as one program: unless a subclass overrides the eager update."""
-        return _updates_by_rule(type(self)) and not overrides(type(self), RuleOptimizer, "update")
+        return _updates_by_rule(self) and not overrides(self, RuleOptimizer, "update")
 
     def fit_state(self, index: Any, weight: NDArray, state: Any) -> Any:
         """A loaded state; ShapeError unless structure and shapes are this optimizer's."""
-        if not _updates_by_rule(type(self)):
+        if not _updates_by_rule(self):
             return state
         state = jax.tree.map(lambda x: x._as_dense() if isinstance(x, NDArray) else x, state)
         rule, got = self._require_rule(), _shapes(state)
@@ -242,7 +242,7 @@ class RuleOptimizer(Optimizer):
 
     def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Update in place, 16-bit weights through their float32 copies."""
-        if not self.direct and overrides(type(self), RuleOptimizer, "update"):
+        if not self.direct and overrides(self, RuleOptimizer, "update"):
             Optimizer.update_multi_precision(self, index, weight, grad, state)
             return
         self._update_impl(index, weight, grad, state, multi_precision=bool(self.multi_precision))
@@ -383,6 +383,10 @@ def _rule_of(klass: type[RuleOptimizer], *values: Any) -> FormulaRule:
 
 
 _EAGER = ("update_multi_precision", "_update_impl", "create_state", "create_state_multi_precision")
+_UPDATES = ("update", *_EAGER)
+_updates_of = operator.attrgetter(*_UPDATES)
+_HYPER = ("_update_count", "_get_lr", "_get_lrs", "_get_wd", "_get_wds")
+_hyper_of = operator.attrgetter(*_HYPER)
 
 
 def _shapes(state: Any) -> str:
@@ -390,9 +394,16 @@ def _shapes(state: Any) -> str:
     return "no states" if state is None else f"shapes {shapes}"
 
 
-@functools.cache
-def _updates_by_rule(klass: type[RuleOptimizer]) -> bool:
-    """Whether updates are those of ``rule()``: a user's class overrides no method of them."""
+def _updates_by_rule(optimizer: RuleOptimizer) -> bool:
+    """Whether updates are those of ``rule()``: a user's code replaces no method of them."""
+    kind = type(optimizer)
+    own = vars(optimizer).keys().isdisjoint(_UPDATES)
+    return own and _class_updates_by_rule(kind, *_updates_of(kind))
+
+
+@functools.lru_cache
+def _class_updates_by_rule(klass: type[RuleOptimizer], *_methods: Any) -> bool:
+    """The same of a class; its methods are part of the key, as they can be set at any time."""
     base = of_modkit(klass)
     own = overrides(klass, base, "update")
     if own and klass.direct and not overrides(klass, base, "update_multi_precision"):
@@ -401,11 +412,13 @@ def _updates_by_rule(klass: type[RuleOptimizer]) -> bool:
             "those of this optimizer call _update_impl, as in MXNet 1.9.1; override that, or "
             "update_multi_precision"
         )
-    return not overrides(klass, base, *_EAGER) and (klass.direct or not own)
+    if overrides(klass, base, *_EAGER) or replaced(klass, *_EAGER):
+        return False
+    return klass.direct or not (own or replaced(klass, "update"))
 
 
 class _OwnMethods(NamedTuple):
-    """The methods of hyper-parameters that a class overrides; names, or ``None``."""
+    """The methods of hyper-parameters that are a user's; names, or ``None``."""
 
     counts: bool
     rates: str | None
@@ -415,26 +428,38 @@ class _OwnMethods(NamedTuple):
     with settings and the schedule only, and is returned read-only."""
 
 
-@functools.cache
-def shows_calls(klass: type[Optimizer], schedule: type) -> bool:
-    """Whether a user's code (a schedule, overridden methods) runs in each update call."""
-    if not issubclass(klass, RuleOptimizer):
+def shows_calls(optimizer: Optimizer) -> bool:
+    """Whether a user's code (a schedule, replaced methods) runs in each update call."""
+    if not isinstance(optimizer, RuleOptimizer):
         return False
-    own = _own_methods(klass)
+    schedule, own = type(optimizer.lr_scheduler), _own_methods(optimizer)
     theirs = schedule is not NoneType and not is_pure(schedule)
     return theirs or own.counts or (own.rates or own.decays) is not None
 
 
-@functools.cache
-def _own_methods(klass: type[RuleOptimizer]) -> _OwnMethods:
+def _own_methods(optimizer: RuleOptimizer) -> _OwnMethods:
+    kind, set_here = type(optimizer), vars(optimizer)
+    if set_here.keys().isdisjoint(_HYPER):
+        return _own_methods_of(kind, (), *_hyper_of(kind))
+    return _own_methods_of(kind, tuple(n for n in _HYPER if n in set_here), *_hyper_of(kind))
+
+
+@functools.lru_cache
+def _own_methods_of(
+    klass: type[RuleOptimizer], of_object: tuple[str, ...], *_methods: Any
+) -> _OwnMethods:
+    def own(*names: str) -> bool:
+        set_here = not set(names).isdisjoint(of_object)
+        return set_here or overrides(klass, Optimizer, *names) or replaced(klass, *names)
+
     def called(one: str) -> str | None:
         several = one + "s"
         if klass.lists_rates:
-            return several if overrides(klass, Optimizer, several) else None
-        return one if overrides(klass, Optimizer, one, several) else None
+            return several if own(several) else None
+        return one if own(one, several) else None
 
     rates, decays = called("_get_lr"), called("_get_wd")
     parts = ("hyper", "_adjust", "_present_rate", "learning_rate", "_multipliers", "_multiplier")
     by_counts = rates or decays or "t" in klass._columns
     constant = not (by_counts or overrides(klass, RuleOptimizer, *parts))
-    return _OwnMethods(overrides(klass, Optimizer, "_update_count"), rates, decays, constant)
+    return _OwnMethods(own("_update_count"), rates, decays, constant)

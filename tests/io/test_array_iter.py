@@ -306,3 +306,17 @@ def test_arrays_of_jax_are_data():
         for a, b in zip(left.data + left.label, right.data + right.label, strict=True):
             assert (a.dtype, a.asnumpy().tolist()) == (b.dtype, b.asnumpy().tolist())
     assert [each.shape for each in other.data_list] == [(6, 2), (6,)]
+
+
+def test_a_method_that_a_program_sets_is_called(monkeypatch):
+    given = mx.io.NDArrayIter.getdata
+
+    def doubled(self):
+        return [2 * each for each in given(self)]
+
+    it = mx.io.NDArrayIter(np.arange(1, 4), np.arange(3), 1)
+    it.getdata = lambda: doubled(it)
+    assert [b.data[0].asscalar() for b in it] == [2, 4, 6]
+    monkeypatch.setattr(mx.io.NDArrayIter, "getdata", doubled)
+    it = mx.io.NDArrayIter(np.arange(1, 4), np.arange(3), 1)
+    assert [b.data[0].asscalar() for b in it] == [2, 4, 6]

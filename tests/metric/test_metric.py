@@ -379,3 +379,32 @@ def test_counts_of_class_1_are_there_as_in_mxnet():
     assert found.total_examples == 4
     metric.metrics = "own"
     assert metric.metrics == "own"
+
+
+@pytest.mark.parametrize("method", ["update", "update_dict"])
+@pytest.mark.parametrize("on", ["object", "class", "part"])
+def test_updates_that_a_program_sets_are_called(method, on, monkeypatch):
+    """So the metric is no function of a compiled step."""
+    kind = modkit.metric.Accuracy
+    made = whole = kind()
+    if on == "part":
+        whole = modkit.metric.CompositeEvalMetric([made])
+    assert whole.fused() is not None
+    if on == "class":
+        base = kind if method == "update" else modkit.metric.EvalMetric
+        monkeypatch.setattr(base, method, lambda *_: None)
+    else:
+        setattr(made, method, lambda *_: None)
+    assert whole.fused() is None
+
+
+@pytest.mark.parametrize("method", ["update", "update_dict"])
+def test_updates_set_on_a_composite_are_called(method, monkeypatch):
+    kind = modkit.metric.CompositeEvalMetric
+    made = kind([modkit.metric.Accuracy()])
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, method, lambda *_: None)
+        assert made.fused() is None
+    assert made.fused() is not None
+    setattr(made, method, lambda *_: None)
+    assert made.fused() is None

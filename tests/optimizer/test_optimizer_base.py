@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+import types
 
 import numpy as np
 import pytest
@@ -738,3 +739,69 @@ def test_a_clip_of_zero_stops_what_mxnet_clips_in_python(name):
     weight, made = mx.nd.ones((1, 1)), opt.create(name, learning_rate=1e-6, clip_gradient=0)
     made.update(0, weight, mx.nd.array([[1e6]]), made.create_state(0, weight))
     assert abs(weight.asscalar() - 1) < 0.1
+
+
+def _trained(optimizer):
+    """The weight after three steps of a module, which are one compiled program each if they can."""
+    net = mx.sym.broadcast_mul(mx.sym.var("data"), mx.sym.var("a_weight", shape=(1, 2)))
+    module = mx.mod.Module(mx.sym.MakeLoss(net, name="loss"), label_names=[])
+    data = mx.io.NDArrayIter(np.ones((6, 2), "f"), batch_size=2)
+    module.fit(
+        data, num_epoch=1, eval_metric=mx.metric.Loss(), initializer=mx.init.One(), kvstore=None,
+        optimizer=optimizer,
+    )  # fmt: skip
+    return module.get_params()[0]["a_weight"].asnumpy().tolist()
+
+
+def _times(factor):
+    def of(self, index, weight, grad, state, **rest):
+        several = isinstance(grad, list | tuple)
+        grad = [g * factor for g in grad] if several else grad * factor
+        return type(self).given(self, index, weight, grad, state, **rest)
+
+    return of
+
+
+REPLACED = [
+    ("SGD", "update_multi_precision", _times(2)),
+    ("SGD", "_update_impl", _times(3)),
+    ("SGD", "_get_lrs", lambda self, indices: [0.25] * len(indices)),
+    ("SGD", "_update_count", lambda self, index: setattr(self, "lr", self.lr / 2)),
+    ("NAG", "_get_lr", lambda self, index: 0.25),
+    ("Adam", "update", _times(0)),
+    ("Adam", "update_multi_precision", _times(0)),
+    ("Adam", "_get_lr", lambda self, index: 0.25),
+    ("Adam", "_get_wd", lambda self, index: 0.5),
+    ("Signum", "create_state", lambda self, index, weight: weight.copy()),
+]
+
+
+@pytest.mark.parametrize("on", ["class", "object"])
+@pytest.mark.parametrize(
+    ("name", "method", "function"),
+    REPLACED,
+    ids=[f"{name}.{method}" for name, method, _ in REPLACED],
+)
+def test_methods_set_on_a_class_or_an_object_count_as_overridden(
+    name, method, function, on, monkeypatch
+):
+    kind, settings = getattr(opt, name), {"learning_rate": 0.5, "rescale_grad": 0.5}
+    given = getattr(kind, method)
+    want = _trained(type("Mine", (kind,), {method: function, "given": given})(**settings))
+    before = _trained(kind(**settings))
+    made = kind(**settings)
+    monkeypatch.setattr(kind, "given", given, raising=False)
+    if on == "class":
+        monkeypatch.setattr(kind, method, function)
+    else:
+        setattr(made, method, types.MethodType(function, made))
+    got = _trained(made)
+    monkeypatch.undo()
+    assert got == want != before
+    assert _trained(kind(**settings)) == before
+
+
+def test_a_rate_set_on_the_base_class_is_called(monkeypatch):
+    want = _trained(opt.Adam(learning_rate=0.125, rescale_grad=0.5))
+    monkeypatch.setattr(opt.Optimizer, "_get_lr", lambda self, index: 0.125)
+    assert _trained(opt.Adam(learning_rate=0.5, rescale_grad=0.5)) == want
