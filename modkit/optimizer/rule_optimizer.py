@@ -6,7 +6,6 @@ import dataclasses
 import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from types import NoneType
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -100,7 +99,8 @@ class RuleOptimizer(Optimizer):
         Returns:
             (number of parameters, number of columns), float32.
         """
-        if shows_calls(self):
+        own = _own_methods(self)
+        if own.shows_calls(self.lr_scheduler):
             return self._table_by_calls(indices)
         given, indices, before = indices, tuple(indices), self.num_update
         self._update_count(indices)
@@ -111,7 +111,7 @@ class RuleOptimizer(Optimizer):
         latest = tables.get(indices)
         try:
             multipliers = self._multipliers(indices)
-            constant = _own_methods(self).constant
+            constant = own.constant
             rate = None if constant and self.lr_scheduler is None else self._present_rate()
             settings = self.lr if rate is None else rate, _numbers_of(type(self))(self)
             if latest is not None and latest[0] is multipliers and latest[1] == settings:
@@ -396,9 +396,12 @@ def _shapes(state: Any) -> str:
 
 def _updates_by_rule(optimizer: RuleOptimizer) -> bool:
     """Whether updates are those of ``rule()``: a user's code replaces no method of them."""
-    kind = type(optimizer)
-    own = vars(optimizer).keys().isdisjoint(_UPDATES)
-    return own and _class_updates_by_rule(kind, *_updates_of(kind))
+    methods = _updates_of(type(optimizer))
+    latest = optimizer._derived.get("updates")
+    if latest is None or latest[0] != methods:
+        by_rule = _class_updates_by_rule(type(optimizer), *methods)
+        latest = optimizer._derived["updates"] = methods, by_rule
+    return latest[1] and optimizer.__dict__.keys().isdisjoint(_UPDATES)
 
 
 @functools.lru_cache
@@ -427,21 +430,29 @@ class _OwnMethods(NamedTuple):
     """Neither these methods nor ``hyper``, its columns or rates are overridden: the table changes
     with settings and the schedule only, and is returned read-only."""
 
+    def shows_calls(self, schedule: Any) -> bool:
+        """See the function `shows_calls`."""
+        if self.counts or self.rates is not None or self.decays is not None:
+            return True
+        return schedule is not None and not is_pure(type(schedule))
+
 
 def shows_calls(optimizer: Optimizer) -> bool:
     """Whether a user's code (a schedule, replaced methods) runs in each update call."""
     if not isinstance(optimizer, RuleOptimizer):
         return False
-    schedule, own = type(optimizer.lr_scheduler), _own_methods(optimizer)
-    theirs = schedule is not NoneType and not is_pure(schedule)
-    return theirs or own.counts or (own.rates or own.decays) is not None
+    return _own_methods(optimizer).shows_calls(optimizer.lr_scheduler)
 
 
 def _own_methods(optimizer: RuleOptimizer) -> _OwnMethods:
-    kind, set_here = type(optimizer), vars(optimizer)
-    if set_here.keys().isdisjoint(_HYPER):
-        return _own_methods_of(kind, (), *_hyper_of(kind))
-    return _own_methods_of(kind, tuple(n for n in _HYPER if n in set_here), *_hyper_of(kind))
+    kind, own = type(optimizer), optimizer.__dict__
+    if not own.keys().isdisjoint(_HYPER):
+        return _own_methods_of(kind, tuple(n for n in _HYPER if n in own), *_hyper_of(kind))
+    methods = _hyper_of(kind)
+    latest = optimizer._derived.get("hyper")
+    if latest is None or latest[0] != methods:
+        latest = optimizer._derived["hyper"] = methods, _own_methods_of(kind, (), *methods)
+    return latest[1]
 
 
 @functools.lru_cache
