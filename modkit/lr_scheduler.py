@@ -39,11 +39,12 @@ def _number(where: str, value: Any) -> Any:
 
 
 def is_pure(kind: type) -> bool:
-    """Whether a schedule's class is of this module: its rates are functions of ``num_update``.
+    """Whether a schedule is this module's: its rates are functions of ``num_update``.
 
-    A user's own may change with each call, so it is called as often as MXNet calls it.
+    A user's class, or ``__call__`` set on one of these, may change with each call, so it is called
+    as often as MXNet calls it.
     """
-    return kind.__module__ == __name__
+    return kind.__module__ == __name__ and kind.__call__.__module__ == __name__
 
 
 class LRScheduler(ChecksArguments):

@@ -118,8 +118,10 @@ class ImageRecordIter(ImageRecordBase):
     Differs: the random stream is not MXNet's, and ``shuffle`` draws from the whole file. Without
     ``round_batch`` an incomplete last batch states its padding; MXNet 1.9.1 states none, and
     leaves what an earlier batch, or nothing, wrote there. With it a complete last batch states no
-    padding; MXNet may state that of an earlier one. A new ``mean_img`` is the mean of pixels;
-    MXNet's is that of pixels scaled already, which it subtracts from pixels.
+    padding; MXNet may state that of an earlier one. A ``reset`` before the first batch changes
+    nothing; in MXNet, which has read ahead, a file of a few batches then begins behind the samples
+    that padded its last one. A new ``mean_img`` is the mean of pixels; MXNet's is that of pixels
+    scaled already, which it subtracts from pixels.
 
     Args:
         path_imgrec: path of the records, or of a folder of such files; or several paths with ``;``

@@ -805,3 +805,11 @@ def test_a_rate_set_on_the_base_class_is_called(monkeypatch):
     want = _trained(opt.Adam(learning_rate=0.125, rescale_grad=0.5))
     monkeypatch.setattr(opt.Optimizer, "_get_lr", lambda self, index: 0.125)
     assert _trained(opt.Adam(learning_rate=0.5, rescale_grad=0.5)) == want
+
+
+def test_a_schedule_set_on_a_class_is_called_for_each_parameter(monkeypatch):
+    """As one of a user's own class, which may change with each call."""
+    made, calls = opt.Adam(lr_scheduler=FactorScheduler(1)), []
+    monkeypatch.setattr(FactorScheduler, "__call__", lambda self, at: calls.append(at) or 0.5)
+    opt.get_updater(made)([0, 1], [nd.ones(2)] * 2, [nd.ones(2), nd.ones(2)])
+    assert calls == [1, 1]
