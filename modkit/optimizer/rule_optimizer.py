@@ -259,10 +259,13 @@ class RuleOptimizer(Optimizer):
         self, tree: TreeRule, index: Any, weight: Any, grad: Any, state: Any
     ) -> None:
         """Update parameters device by device; lazy ones with row-sparse gradients by rows."""
-        if not isinstance(index, list | tuple):
+        if isinstance(index, list | tuple):
+            state = [None] * len(index) if state is None else state
+            self._check_lists(index, weight, grad, state)
+        else:
+            if not isinstance(weight, NDArray):
+                self._require_array(weight)
             index, weight, grad, state = [index], [weight], [grad], [state]
-        state = [None] * len(index) if state is None else state
-        self._check_lists(index, weight, grad, state)
         cells = {id(w) if w.stype == ROWS else id(w._cell) for w in weight}
         if min(len(cells), len(set(index))) < len(index):  # repeated ones after each other
             for parameter in zip(index, weight, grad, state, strict=True):
