@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ class Mixed:
 
     def __init__(self, patterns: Sequence[str], initializers: Sequence[Init]):
         for what, each in (("patterns", patterns), ("initializers", initializers)):
-            if not isinstance(each, list | tuple):
+            if isinstance(each, str) or not isinstance(each, Collection):
                 raise wrong(f"Mixed: {what}", each, "a list")
         for init in initializers:
             if not callable(init) or isinstance(init, type):

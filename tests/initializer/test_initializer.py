@@ -266,7 +266,8 @@ def test_ones_own_initializer_by_name():
 
 
 def test_mixed():
-    how = init.Mixed(["fc.*", ".*b_weight$", ".*"], [init.One(), init.Constant(3), init.Zero()])
+    by_pattern = {"fc.*": init.One(), ".*b_weight$": init.Constant(3), ".*": init.Zero()}
+    how = init.Mixed(by_pattern.keys(), by_pattern.values())
     for name, value in [("fc_weight", 1), ("xfc_weight", 0), ("a_b_weight", 3), ("fc_bias", 0)]:
         assert (filled(how, InitDesc(name)) == value).all()
         assert (filled(how, name) == value).all()
