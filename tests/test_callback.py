@@ -146,6 +146,13 @@ def test_validation_metrics(log):
     ]
 
 
+def test_arguments_of_a_program_need_only_the_fields_that_are_read(log):
+    callback.ProgressBar(2, 4)(SimpleNamespace(nbatch=0))
+    callback.log_train_metric(2)(SimpleNamespace(nbatch=1))
+    callback.LogValidationMetricsCallback()(SimpleNamespace(eval_metric=None))
+    assert log.messages == ["[==--] 50%\r"]
+
+
 @pytest.mark.parametrize(("period", "saved"), [(1, [1, 2, 3, 4]), (2, [2, 4]), (0, [1, 2, 3, 4])])
 def test_do_checkpoint(tmp_path, period, saved):
     net = sym.FullyConnected(sym.Variable("data"), num_hidden=2, name="fc")

@@ -88,10 +88,10 @@ def every_epochs(period: int, save: Callable[..., None], *checked: Prefix) -> Ep
     Raises:
         ParameterError: ``period`` is no number.
     """
+    where = f"{checked[0]}: " if checked else ""
     try:
         period = max(1, int(period))
     except (TypeError, ValueError):
-        where = f"{checked[0]}: " if checked else ""
         raise wrong(f"{where}period", period, "a number of epochs") from None
 
     def callback(
@@ -101,8 +101,7 @@ def every_epochs(period: int, save: Callable[..., None], *checked: Prefix) -> Ep
         aux: Mapping[str, NDArray] | None = None,
     ) -> None:
         if not is_number(iter_no):
-            name = checked[0] if checked else "callback"
-            raise wrong(f"{name}: iter_no", iter_no, "the number of the epoch")
+            raise wrong(f"{where}iter_no", iter_no, "the number of the epoch")
         if (iter_no + 1) % period == 0:
             save(iter_no + 1, sym, arg or {}, aux or {})
 
@@ -158,10 +157,13 @@ def check_folders(saving: Sequence[Any], others: Sequence[Any], epochs: range) -
         warn_caller(message)
 
 
-def _check_params(name: str, param: Any) -> None:
-    if not (hasattr(param, "nbatch") and hasattr(param, "eval_metric")):
+def _field(param: Any, name: str, where: str) -> Any:
+    """A field of a batch callback's argument; programs pass arguments of their own, with a few."""
+    try:
+        return getattr(param, name)
+    except AttributeError as error:
         expected = "mx.callback.BatchEndParams(epoch, nbatch, eval_metric, locals)"
-        raise wrong(f"{name}: param", param, expected)
+        raise wrong(f"{where}: param", param, expected) from error
 
 
 def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[BatchEnd], None]:
@@ -175,8 +177,10 @@ def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[BatchEn
         raise wrong("log_train_metric: period", period, "a number of batches, 1 or more")
 
     def callback(param: BatchEnd) -> None:
-        _check_params("log_train_metric", param)
-        if param.nbatch % period == 0 and param.eval_metric is not None:
+        if (
+            _field(param, "nbatch", "log_train_metric") % period == 0
+            and param.eval_metric is not None
+        ):
             for name, value in param.eval_metric.get_name_value():
                 logging.info(
                     "Iter[%d] Batch[%d] Train-%s=%f", param.epoch, param.nbatch, name, value
@@ -209,11 +213,7 @@ class Speedometer:
 
     def __call__(self, param: BatchEnd) -> None:
         """Log every ``frequent`` batches. Reading the metric waits for the batches in progress."""
-        try:
-            count = param.nbatch
-        except AttributeError:
-            _check_params("Speedometer", param)
-            raise
+        count = _field(param, "nbatch", "Speedometer")
         if self.last_count > count:
             self.init = False  # a new epoch began
         self.last_count = count
@@ -263,8 +263,7 @@ class ProgressBar:
         self.total = total
 
     def __call__(self, param: BatchEnd) -> None:
-        _check_params("ProgressBar", param)
-        done = min(param.nbatch + 1, self.total)
+        done = min(_field(param, "nbatch", "ProgressBar") + 1, self.total)
         filled = round(self.bar_len * done / self.total)
         bar = "=" * filled + "-" * (self.bar_len - filled)
         line = f"[{bar}] {math.ceil(100.0 * done / self.total)}%"
@@ -279,7 +278,7 @@ class LogValidationMetricsCallback:
     """A callback for the end of an evaluation, which logs its metric."""
 
     def __call__(self, param: BatchEnd) -> None:
-        _check_params("LogValidationMetricsCallback", param)
-        if param.eval_metric is not None:
-            for name, value in param.eval_metric.get_name_value():
+        metric = _field(param, "eval_metric", "LogValidationMetricsCallback")
+        if metric is not None:
+            for name, value in metric.get_name_value():
                 logging.info("Epoch[%d] Validation-%s=%f", param.epoch, name, value)
