@@ -11,9 +11,9 @@ def overrides(made: Any, base: type, *names: str) -> bool:
     return any(n in own or getattr(kind, n) is not getattr(base, n) for n in names)
 
 
-def replaced(kind: type, *names: str) -> bool:
-    """Whether a user's functions stand in place of methods of a class, as set on modkit's own."""
-    return any(not str(getattr(kind, n).__module__).startswith("modkit.") for n in names)
+def replaced(made: Any, *names: str) -> bool:
+    """Whether a user's functions stand in place of methods of a class or an object of modkit's."""
+    return any(not str(getattr(made, n).__module__).startswith("modkit.") for n in names)
 
 
 def of_modkit(kind: type) -> type:

@@ -17,6 +17,7 @@ from modkit.io.random_state import Streams, set_streams, streams
 from modkit.kvstore.check_equal import check_equal
 from modkit.metric.composite import known_names
 from modkit.ndarray import NDArray
+from modkit.overriding import replaced
 
 _log = logging.getLogger(__name__)
 
@@ -130,8 +131,7 @@ class Run:
 
     def _metric_names(self) -> list[str] | None:
         """Names that `metrics` will have; ``None`` where a user's own class may give others."""
-        evaluating = [type(each).on_eval_end.__module__ for each in self.callbacks]
-        if not all(name.startswith("modkit.") for name in evaluating):  # may call end_validation
+        if any(replaced(each, "on_eval_end") for each in self.callbacks):  # may call end_validation
             return None
         names = [*self._validation]
         for data, metric in (("train", self.eval_metric), ("validation", self._validation_metric)):

@@ -182,9 +182,8 @@ def known_names(metric: EvalMetric) -> list[str] | None:
     >>> known_names(create(["acc", "ce"]))
     ['accuracy', 'cross-entropy']
     """
-    for each in (metric, *leaves(metric)):
-        if replaced(type(each), *_READ):
-            return None
+    if any(replaced(each, *_READ) for each in (metric, *leaves(metric))):
+        return None
     return [name for name, _ in metric.get_name_value()]
 
 

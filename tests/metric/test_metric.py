@@ -12,6 +12,7 @@ import pytest
 import modkit.metric
 import modkit.metric.statistics
 from modkit import ndarray as nd
+from modkit.metric.composite import known_names
 from modkit.registry import get_registry
 from tests.metric.cases import CASES, run
 
@@ -382,29 +383,24 @@ def test_counts_of_class_1_are_there_as_in_mxnet():
 
 
 @pytest.mark.parametrize("method", ["update", "update_dict"])
-@pytest.mark.parametrize("on", ["object", "class", "part"])
+@pytest.mark.parametrize("on", ["object", "class", "part", "whole", "composite"])
 def test_updates_that_a_program_sets_are_called(method, on, monkeypatch):
     """So the metric is no function of a compiled step."""
-    kind = modkit.metric.Accuracy
-    made = whole = kind()
-    if on == "part":
-        whole = modkit.metric.CompositeEvalMetric([made])
+    accuracy, composite = modkit.metric.Accuracy, modkit.metric.CompositeEvalMetric
+    made = whole = accuracy()
+    if on in ("part", "whole", "composite"):
+        whole = composite([made])
     assert whole.fused() is not None
-    if on == "class":
-        base = kind if method == "update" else modkit.metric.EvalMetric
-        monkeypatch.setattr(base, method, lambda *_: None)
-    else:
-        setattr(made, method, lambda *_: None)
+    base = accuracy if method == "update" else modkit.metric.EvalMetric
+    changed = {"class": base, "composite": composite, "whole": whole}.get(on, made)
+    monkeypatch.setattr(changed, method, lambda *_: None)
     assert whole.fused() is None
 
 
-@pytest.mark.parametrize("method", ["update", "update_dict"])
-def test_updates_set_on_a_composite_are_called(method, monkeypatch):
-    kind = modkit.metric.CompositeEvalMetric
-    made = kind([modkit.metric.Accuracy()])
-    with monkeypatch.context() as patch:
-        patch.setattr(kind, method, lambda *_: None)
-        assert made.fused() is None
-    assert made.fused() is not None
-    setattr(made, method, lambda *_: None)
-    assert made.fused() is None
+@pytest.mark.parametrize("on", ["object", "class"])
+def test_names_of_a_method_that_a_program_sets_are_unknown_before_a_batch(on, monkeypatch):
+    made = modkit.metric.create(["acc", "ce"])
+    changed = made.metrics[1] if on == "object" else modkit.metric.EvalMetric
+    assert known_names(made) == ["accuracy", "cross-entropy"]
+    monkeypatch.setattr(changed, "get", lambda *_: ("own", 1.0))
+    assert known_names(made) is None
