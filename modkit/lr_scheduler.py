@@ -88,6 +88,12 @@ class LRScheduler(ChecksArguments):
         expect(known, f"{name}: warmup_mode", warmup_mode, "'linear' or 'constant'")
         self.warmup_mode = warmup_mode
 
+    def _warms_up(self, num_update: int) -> bool:
+        try:
+            return num_update < self.warmup_steps
+        except TypeError as error:
+            raise wrong(f"{type(self).__name__}: num_update", num_update, "a number") from error
+
     def get_warmup_lr(self, num_update: int) -> float:
         """The rate of a warm-up update.
 
@@ -157,11 +163,7 @@ class FactorScheduler(LRScheduler):
         self.count = 0
 
     def __call__(self, num_update: int) -> float:
-        try:
-            is_warm = num_update >= self.warmup_steps
-        except TypeError as error:
-            raise wrong(f"{type(self).__name__}: num_update", num_update, "a number") from error
-        if not is_warm:
+        if self._warms_up(num_update):
             return self.get_warmup_lr(num_update)
         while num_update > self.count + self.step:
             self.count += self.step
@@ -215,11 +217,7 @@ class MultiFactorScheduler(LRScheduler):
         self.count = 0
 
     def __call__(self, num_update: int) -> float:
-        try:
-            is_warm = num_update >= self.warmup_steps
-        except TypeError as error:
-            raise wrong(f"{type(self).__name__}: num_update", num_update, "a number") from error
-        if not is_warm:
+        if self._warms_up(num_update):
             return self.get_warmup_lr(num_update)
         while self.cur_step_ind < len(self.step) and num_update > self.step[self.cur_step_ind]:
             self.count = self.step[self.cur_step_ind]
@@ -253,11 +251,7 @@ class _Decay(LRScheduler):
         raise NotImplementedError
 
     def __call__(self, num_update: int) -> float:
-        try:
-            is_warm = num_update >= self.warmup_steps
-        except TypeError as error:
-            raise wrong(f"{type(self).__name__}: num_update", num_update, "a number") from error
-        if not is_warm:
+        if self._warms_up(num_update):
             return self.get_warmup_lr(num_update)
         if num_update <= self.max_update:
             done = (num_update - self.warmup_steps) / self.max_steps if self.max_steps > 0 else 1.0

@@ -97,8 +97,6 @@ class DataBatch:
         for what, value in (("data", data), ("label", label)):
             if value is not None and not isinstance(value, list | tuple):
                 raise wrong(f"DataBatch: {what}", type(value), "a list of NDArrays")
-        if not isinstance(pad, int | None | np.integer):
-            raise wrong("DataBatch: pad", pad, "the number of samples that are padding, or None")
         self.data, self.label = data, label
         self.pad, self.index, self.bucket_key = pad, index, bucket_key
         self.provide_data, self.provide_label = provide_data, provide_label

@@ -179,8 +179,6 @@ class PrefetchingIter(HeldBatchIter):
 
     def reset(self) -> None:
         """Begin the next epoch; prefetched batches are dropped."""
-        for each in self.iters:
-            check_iterator(each, "PrefetchingIter: iters", ["reset"])
         self._begin(lambda each: each.reset())
 
     def reseed(self, seed: int) -> None:

@@ -17,6 +17,7 @@ from modkit.io.base import (
     position_of,
     reseed,
 )
+from modkit.overriding import overrides
 
 _PARTS = ("data", "label", "pad", "index")
 
@@ -70,10 +71,9 @@ class ResizeIter(HeldBatchIter):
         """The next batch, with what ``getdata()`` and the like of a subclass return."""
         with self._turn:
             batch = super().next()
-            gets = [getattr(type(self), f"get{part}") for part in _PARTS]
-            if gets != [getattr(HeldBatchIter, f"get{part}") for part in _PARTS]:
+            if overrides(self, HeldBatchIter, *(f"get{part}" for part in _PARTS)):
                 batch = copy.copy(batch)
-                vars(batch).update({p: get(self) for p, get in zip(_PARTS, gets, strict=True)})
+                vars(batch).update({part: getattr(self, f"get{part}")() for part in _PARTS})
             return batch
 
     def iter_next(self) -> bool:

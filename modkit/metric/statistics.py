@@ -197,10 +197,7 @@ class Surprisal(Statistic):
     axis: int = -1
 
     def __call__(self, label: Any, pred: Any) -> Mean:
-        if not -pred.ndim <= self.axis < pred.ndim:
-            raise ShapeError(
-                f"axis is {self.axis}, but outputs of shape {pred.shape} have {pred.ndim} axes"
-            )
+        _check_axis(pred, self.axis)
         classes = pred.shape[self.axis]
         if label.size * classes != math.prod(pred.shape):
             raise _misfit(label, pred, f" with the classes on axis {self.axis}")
@@ -315,11 +312,15 @@ def _is_argmax(label: Any, pred: Any) -> Any:
     return (label == index)[..., 0] & ~ahead.any(axis=-1)
 
 
+def _check_axis(pred: Any, axis: int) -> None:
+    if not -pred.ndim <= axis < pred.ndim:
+        raise ShapeError(f"axis {axis} is out of range for outputs of shape {pred.shape}")
+
+
 def _check_classes(label: Any, pred: Any, axis: int) -> None:
     samples = pred.size
     if label.shape != pred.shape:
-        if not -pred.ndim <= axis < pred.ndim:
-            raise ShapeError(f"axis {axis} is out of range for outputs of shape {pred.shape}")
+        _check_axis(pred, axis)
         if not pred.shape[axis]:
             raise ShapeError(f"outputs of shape {pred.shape} have no classes along axis {axis}")
         samples = pred.size // pred.shape[axis]

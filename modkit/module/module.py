@@ -130,8 +130,7 @@ class Module(BaseModule):
     ):
         super().__init__(logger)
         if not isinstance(symbol, Symbol):
-            got = type(symbol).__name__
-            raise ParameterError(f"Module: symbol: got {got}, expected a Symbol")
+            raise wrong("Module: symbol", type(symbol), "a Symbol")
         self._context = listed_contexts(context)
         self._work_load_list = list(work_load_list or [1] * len(self._context))
         if len(self._work_load_list) != len(self._context):

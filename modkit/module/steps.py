@@ -235,7 +235,8 @@ def _values_of(
         ``None`` where no program runs all of a step, a monitor shows its inside, or a batch is of
         another type or without data.
     """
-    if not binding.can_queue or any(each._monitor is not None for each in binding.executors):
+    executors = binding.executors  # most often there are none, and no call
+    if not binding.can_queue or (executors and any(e._monitor is not None for e in executors)):
         return None
     found: list[list[Any] | None] = []
     for batch in batches:
