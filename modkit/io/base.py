@@ -205,22 +205,22 @@ class HeldBatchIter(DataIter):
         return self._present().pad
 
 
+_EXPECTED = "expected an iterator of batches, such as an instance of a subclass of mx.io.DataIter"
+
+
 def check_iterator(data: Any, where: str, needed: Sequence[str]) -> None:
     """Raise unless an iterator of batches has the methods and attributes that are needed.
 
     Raises:
         ParameterError: it lacks one of them, or ``__next__`` beside a ``next``.
     """
-    lacking = [name for name in needed if not hasattr(data, name)]
-    own = hasattr(data, "next") and not hasattr(data, "__next__")
-    if own and "__iter__" in needed and not lacking:
-        begin(data, where)
-    if lacking:
+    if lacking := [name for name in needed if not hasattr(data, name)]:
         raise ParameterError(
             f"{where}: got {typed(data):.100}, which has no {' and no '.join(lacking)}; "
-            "expected an iterator of batches, such as an instance of a subclass of "
-            f"mx.io.DataIter{instance_hint(data)}"
+            f"{_EXPECTED}{instance_hint(data)}"
         )
+    if "__iter__" in needed and hasattr(data, "next") and not hasattr(data, "__next__"):
+        begin(data, where)
 
 
 def begin(data: Any, where: str) -> Iterator[Any]:
@@ -228,10 +228,8 @@ def begin(data: Any, where: str) -> Iterator[Any]:
     try:
         return iter(data)
     except TypeError as error:
-        raise ParameterError(
-            f"{where}: got {typed(data):.100}: {error}; expected an iterator of batches, such as "
-            "an instance of a subclass of mx.io.DataIter"
-        ) from error
+        got = f"{where}: got {typed(data):.100}: {error}"
+        raise ParameterError(f"{got}; {_EXPECTED}") from error
 
 
 KIND = "kind of data"

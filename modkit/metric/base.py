@@ -160,10 +160,8 @@ class EvalMetric(ChecksArguments):
 
     def _named(self, got: Any) -> list[tuple[str, Any]]:
         if not isinstance(got, tuple | list) or len(got) != 2:
-            raise ParameterError(
-                f"{type(self).__name__}.get: got {got!r}, expected (name, value), or "
-                "lists of both; check its return statement"
-            )
+            expected = "(name, value), or lists of both; check its return statement"
+            raise wrong(f"{type(self).__name__}.get", got, expected)
         names, values = (each if isinstance(each, list) else [each] for each in got)
         return list(zip(names, values, strict=False))
 

@@ -10,7 +10,7 @@ from typing import Any
 from modkit.callback import Callback
 from modkit.callback.functions import is_of_epochs
 from modkit.context import Context, cpu
-from modkit.errors import ParameterError, nearest, typed, warn_caller
+from modkit.errors import ParameterError, nearest, typed, warn_caller, wrong
 from modkit.module.typing import Functions
 from modkit.symbol import Symbol
 from modkit.symbol.roles import roles_of
@@ -22,9 +22,7 @@ def check_names(given: Any, symbol: Any, what: str, *, throw: bool = True) -> li
     A string is refused, since its letters would be the names.
     """
     if isinstance(given, str):
-        raise ParameterError(
-            f"Module: {what}: got {given!r}, expected a list of names: [{given!r}]"
-        )
+        raise wrong(f"Module: {what}", given, f"a list of names: [{given!r}]")
     names, known = list(given or []), symbol.list_arguments()
     for name in names:
         if name in known:
@@ -47,10 +45,8 @@ def listed_contexts(context: Any) -> list[Context]:
         context = cpu()
     found = list(context) if isinstance(context, Iterable) else [context]
     if not found or not all(isinstance(ctx, Context) for ctx in found):
-        raise ParameterError(
-            f"Module: context: got {context!r}, expected a Context such as mx.cpu(), or a list "
-            "of at least one"
-        )
+        expected = "a Context such as mx.cpu(), or a list of at least one"
+        raise wrong("Module: context", context, expected)
     for ctx in found:
         ctx._check()  # an unknown device is an error here, not at the first batch
     return found
@@ -152,10 +148,8 @@ def _takes(function: Callable[..., Any], arguments: Sequence[Any]) -> bool:
 def check_row_ids(rows: Any, symbol: Any) -> None:
     """Refuse a result of ``sparse_row_id_fn`` that is no dictionary by names of parameters."""
     if not isinstance(rows, Mapping):
-        raise ParameterError(
-            f"sparse_row_id_fn: got {type(rows).__name__}, expected a dictionary of row numbers by "
-            "name of the parameter"
-        )
+        expected = "a dictionary of row numbers by name of the parameter"
+        raise wrong("sparse_row_id_fn", type(rows), expected)
     known = [] if symbol is None else symbol.list_arguments()
     for name in rows:
         if name not in known:

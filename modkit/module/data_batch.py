@@ -38,11 +38,8 @@ def as_batch(given: Any, labelled: bool) -> DataBatch:
         return _joined([as_batch(each, labelled) for each in given])
     if not isinstance(given, DataBatch):
         if not isinstance(getattr(given, "data", None), list | tuple):
-            raise wrong(
-                "forward",
-                type(given),
-                "a DataBatch; a batch of one array is mx.io.DataBatch([array])",
-            )
+            expected = "a DataBatch; a batch of one array is mx.io.DataBatch([array])"
+            raise wrong("forward", type(given), expected)
         names = ("data", "label", "pad", "index", "bucket_key", "provide_data", "provide_label")
         given = DataBatch(*(getattr(given, n, None) for n in names))
     for value in (*(given.data or ()), *((given.label or ()) if labelled else ())):

@@ -211,10 +211,8 @@ class FeedForward:
         """
         args = _only(self.arg_params, symbol.list_arguments())
         auxs = _only(self.aux_params, symbol.list_auxiliary_states())
-        extra = {*(self.arg_params or ()), *(self.aux_params or ())} - {
-            *(args or ()),
-            *(auxs or ()),
-        }
+        known = {*(args or ()), *(auxs or ())}
+        extra = {*(self.arg_params or ()), *(self.aux_params or ())} - known
         if extra and not self.allow_extra_params:
             text = (
                 f"FeedForward: the net has no parameters {sorted(extra)}: leave them out, or pass "
@@ -325,9 +323,7 @@ class FeedForward:
         The arguments are those of `BaseModule.score`.
         """
         data = self._init_iter(X, None, is_train=False)
-        metric = eval_metric
-        if not isinstance(metric, metrics.EvalMetric):
-            metric = metrics.create(eval_metric)
+        metric = metrics.create(eval_metric)
         self._bound(data).score(
             data, metric, num_batch, batch_end_callback=batch_end_callback, reset=reset
         )

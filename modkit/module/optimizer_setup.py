@@ -11,7 +11,7 @@ from typing import Any
 from modkit import fork, stream
 from modkit import optimizer as optimizers
 from modkit.context import Context
-from modkit.errors import NotReadyError, NotSupportedError, warn_caller, wrong
+from modkit.errors import NotReadyError, NotSupportedError, expect, warn_caller, wrong
 from modkit.io import DataDesc
 from modkit.io.base import descriptions
 from modkit.kvstore import KVStore
@@ -232,12 +232,10 @@ def _complete(optimizer: Any, rescale: float, names: Mapping[int, str]) -> None:
 
 def _named(params: Any) -> dict[str, Any]:
     """The optimizer's parameters by name."""
+    expected = "a dictionary such as {'learning_rate': 0.1}"
     try:
         named = dict(params or {})
-        if not all(isinstance(name, str) for name in named):
-            raise TypeError("a name is no text")
     except (TypeError, ValueError) as error:
-        raise wrong(
-            "optimizer_params", params, "a dictionary such as {'learning_rate': 0.1}"
-        ) from error
+        raise wrong("optimizer_params", params, expected) from error
+    expect(all(isinstance(name, str) for name in named), "optimizer_params", params, expected)
     return named
