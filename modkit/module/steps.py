@@ -26,6 +26,7 @@ from modkit.module.split_batch import value_of
 from modkit.ndarray.storage import accepted, settle, take_over
 from modkit.optimizer.calls import Indices
 from modkit.optimizer.rule_optimizer import shows_calls
+from modkit.optimizer.updater import OWN_CALL
 from modkit.signals import DeferredReads, DeferredSignals
 from modkit.step.bound import Bound, Pass, StepPass, Update
 from modkit.step.shards import FusedRule
@@ -298,7 +299,7 @@ def update_request(module: Any) -> UpdateRequest:
         names, indices = tuple(names[at] for at in kept), tuple(indices[at] for at in kept)
     own_store = kvstore is None or isinstance(kvstore, KVStore)
     compressor = getattr(kvstore, "_compressor", None)
-    fuses = own_store and hasattr(updater, "optimizer") and compressor is None
+    fuses = own_store and type(updater).__call__ is OWN_CALL and compressor is None
     indices = names if by_key else indices
     if fuses and False in map(updater.states_synced.get, indices):
         with group.store.lock:  # loaded states, on which the rule may depend

@@ -16,6 +16,7 @@ from modkit.module.steps import UpdateRequest, states_of
 from modkit.ndarray import NDArray
 from modkit.ops.stype import ROWS
 from modkit.optimizer.calls import Indices
+from modkit.optimizer.updater import OWN_CALL
 from modkit.signals import DeferredSignals
 
 
@@ -54,7 +55,7 @@ def update_unfused(
     if not group.backed:
         warn_of_no_gradients(group)
     optimizer = own.present
-    lists = hasattr(updater, "optimizer") and optimizer.whole_lists
+    lists = type(updater).__call__ is OWN_CALL and optimizer.whole_lists
     with contextlib.ExitStack() as undo:  # if it raises, nothing changes
         if isinstance(store, KVStore) and store._compressor is not None:
             undo.enter_context(store._compressor.restored_on_error())
@@ -70,8 +71,8 @@ def update_unfused(
         undo.enter_context(optimizer._uncounted_on_error())
         for call in calls:
             if own.update_on_kvstore and not lists:
-                for parameter in zip(*call, strict=True):  # as a store calls it, by key
-                    updater(*parameter)
+                for name, grad, weight in zip(*call, strict=True):
+                    updater(name.encode(), grad, weight)  # by a key of bytes, as in MXNet
             else:
                 updater(*call)
 

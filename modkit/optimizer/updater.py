@@ -178,6 +178,10 @@ def _all_rows(array: Any) -> Any:
     return RowSparseNDArray(rows, (np.arange(len(rows)),), rows.shape, array.ctx)
 
 
+OWN_CALL = Updater.__call__
+"""The call that a rule in the program of a step stands for; a program may set another."""
+
+
 def get_updater(optimizer: Optimizer) -> Updater:
     """An updater for the optimizer."""
     return Updater(optimizer)

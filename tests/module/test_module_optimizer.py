@@ -83,6 +83,39 @@ def test_its_fields_can_be_set_as_in_mxnet():
     assert borrower._present_optimizer is counted
 
 
+class Own:
+    """An updater of a program's own, which has an optimizer as MXNet's has."""
+
+    def __init__(self, optimizer):
+        self.optimizer, self.states = optimizer, {}
+
+    def __call__(self, index, grad, weight):
+        self.optimizer.keys = (*vars(self.optimizer).get("keys", ()), index)
+
+
+class Derived(mx.optimizer.Updater):
+    """A subclass that calls itself."""
+
+    __call__ = Own.__call__
+
+
+@pytest.mark.parametrize("kind", [Own, Derived, mx.optimizer.Updater])
+def test_an_updater_of_a_programs_own_is_called(kind, monkeypatch):
+    monkeypatch.setattr(mx.optimizer.Updater, "__call__", Own.__call__)
+    (batch,) = batches(1)
+    module, store = mx.mod.Module(mlp()), mx.kv.create("local")
+    module.bind([("data", batch.data[0].shape)], [("softmax_label", batch.label[0].shape)])
+    module.init_params(mx.init.Xavier())
+    module.init_optimizer(store, mx.optimizer.SGD(rescale_grad=1 / 8))
+    store._set_updater(kind(module._optimizer))
+    before = values(module)
+    module.forward_backward(batch)
+    module.update()
+    assert module._optimizer.keys == tuple(name.encode() for name in module._param_names)
+    for name, value in values(module).items():
+        np.testing.assert_array_equal(value, before[name], err_msg=name)
+
+
 def test_a_refused_optimizer_leaves_the_one_of_before():
     (batch,) = batches(1)
     module = mx.mod.Module(mlp())
