@@ -54,14 +54,8 @@ class CustomMetric(EvalMetric):
             name = str(getattr(feval, "__name__", type(feval).__name__))
             name = f"custom({name})" if "<" in name else name
         self._feval, self._allow_extra_outputs = feval, allow_extra_outputs
-        super().__init__(
-            name,
-            output_names,
-            label_names,
-            feval=feval,
-            allow_extra_outputs=allow_extra_outputs,
-            has_global_stats=True,
-        )
+        kept = {"feval": feval, "allow_extra_outputs": allow_extra_outputs}
+        super().__init__(name, output_names, label_names, has_global_stats=True, **kept)
 
     def update(self, labels: Any, preds: Any) -> None:
         if not self._allow_extra_outputs:

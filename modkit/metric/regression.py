@@ -89,14 +89,8 @@ class _Pooled:
 
 def _pooled(batch: Moments) -> _Pooled:
     """The moments of a batch."""
-    return _Pooled(
-        int(batch.count),
-        batch.label_at.item() + batch.label_mean.item(),
-        batch.pred_at.item() + batch.pred_mean.item(),
-        batch.label_var.item(),
-        batch.pred_var.item(),
-        batch.covar.item(),
-    )
+    count, label_at, label_mean, pred_at, pred_mean, *second = (each.item() for each in batch)
+    return _Pooled(count, label_at + label_mean, pred_at + pred_mean, *second)
 
 
 @register
