@@ -158,7 +158,7 @@ def check_folders(saving: Sequence[Any], others: Sequence[Any], epochs: range) -
 
 
 def _field(param: Any, name: str, where: str) -> Any:
-    """A field of a batch callback's argument; programs pass arguments of their own, with a few."""
+    """A field of a batch callback's argument, which may have fewer than `BatchEndParams`."""
     try:
         return getattr(param, name)
     except AttributeError as error:

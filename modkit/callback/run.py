@@ -168,7 +168,7 @@ class Run:
     def epochs(self) -> Iterator[int]:
         """Count the epochs, until the last one has ended or the training is stopped.
 
-        Each is begun outside of it: a generator replaces a StopIteration of callbacks.
+        `fit` begins each: a StopIteration of a callback would be a RuntimeError in a generator.
         """
         for epoch in range(self.epoch, self.num_epoch):
             if self.stopping:

@@ -220,10 +220,10 @@ def check_iterator(data: Any, where: str, needed: Sequence[str]) -> None:
             f"{_EXPECTED}{instance_hint(data)}"
         )
     if "__iter__" in needed and hasattr(data, "next") and not hasattr(data, "__next__"):
-        begin(data, where)
+        checked_iter(data, where)
 
 
-def begin(data: Any, where: str) -> Iterator[Any]:
+def checked_iter(data: Any, where: str) -> Iterator[Any]:
     """``iter(data)``; a ParameterError, not a TypeError, for an object that is not iterable."""
     try:
         return iter(data)

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from modkit.errors import ParameterError
-from modkit.io.base import KIND, DataBatch, DataDesc, DataIter, begin
+from modkit.io.base import KIND, DataBatch, DataDesc, DataIter, checked_iter
 from modkit.io.columns import columns, host, is_array
 from modkit.io.random_state import set_streams, streams
 from modkit.ndarray import NDArray, array, from_jax
@@ -42,7 +42,7 @@ class BatchesIter(DataIter):
         self._batches, self._names, self._where = batches, (data_names, label_names), where
         self._order = order or self._names
         self._began, self._read = streams(), 0
-        self._left: Iterator[Any] | None = begin(batches, where)
+        self._left: Iterator[Any] | None = checked_iter(batches, where)
         self._once = self._left is batches
         self._first = next(self._left, None)
         if self._first is None:

@@ -57,7 +57,7 @@ def check_bound_names(module: Any, data: Sequence[str], labels: Sequence[str]) -
 
     Raises:
         ParameterError: other data inputs, or another label in place of the network's. Other
-            differences of labels are a warning, but for no labels where nothing is trained.
+            differences of labels are a warning, except missing ones where nothing is trained.
     """
     data_names, label_names = module._data_names, module._label_names
     arguments = module._symbol.list_arguments()

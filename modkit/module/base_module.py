@@ -31,7 +31,7 @@ from modkit.errors import (
 )
 from modkit.initializer import Uniform
 from modkit.io import DataBatch
-from modkit.io.base import begin, check_iterator, seed_all
+from modkit.io.base import check_iterator, checked_iter, seed_all
 from modkit.io.columns import WEIGHT
 from modkit.io.data_adapters import evaluation_source, has_next, training_sources
 from modkit.kvstore.base import KVStoreBase
@@ -974,7 +974,7 @@ def _first(batches: Iterable[Any], count: int | None) -> Iterator[Any]:
     """The first ``count`` batches; as in MXNet the one beyond them is read too."""
     if count is not None and not is_number(count):
         raise wrong("num_batch", count, "a number of batches, or None")
-    for number, batch in enumerate(begin(batches, "eval_data")):
+    for number, batch in enumerate(checked_iter(batches, "eval_data")):
         if number == count:
             return
         yield batch

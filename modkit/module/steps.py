@@ -16,7 +16,7 @@ from modkit.callback import Run
 from modkit.constructors import check_at_least
 from modkit.errors import NotReadyError, ParameterError, wrong
 from modkit.io import DataBatch
-from modkit.io.base import begin
+from modkit.io.base import checked_iter
 from modkit.kvstore import KVStore
 from modkit.metric import EvalMetric
 from modkit.module.binding import Binding
@@ -65,7 +65,7 @@ class Chunks:
     """
 
     def __init__(self, batches: Iterable[Any], size: int, run: Run):
-        self._batches, self._size, self._run = begin(batches, "fit: train_data"), size, run
+        self._batches, self._size, self._run = checked_iter(batches, "fit: train_data"), size, run
         self._chunk: list[Any] = []
         self._place = 0
         self._sums: Sums | None = None
@@ -138,7 +138,7 @@ def while_all_have(batches: Iterable[Any], run: Run) -> Iterable[Any]:
     An epoch ends for all workers when the first of them has no batch left. What others have left
     is not trained on, since a step needs the gradients of all.
     """
-    return batches if run.workers is None else _while_all(begin(batches, "fit: train_data"), run)
+    return batches if run.workers is None else _while_all(iter(batches), run)
 
 
 def _while_all(batches: Iterator[Any], run: Run) -> Iterator[Any]:

@@ -249,3 +249,9 @@ def test_an_epoch_that_threads_share_ends():
     batches = ResizeIter(NDArrayIter(np.arange(8.0), batch_size=2), 3)
     batches.cur = 4  # two threads have found it at 2
     assert not batches.iter_next()
+
+
+def test_a_resized_iterators_methods_that_a_program_sets_are_called():
+    it = ResizeIter(numbers(), 2)
+    it.getpad = lambda: 3
+    assert [batch.pad for batch in it] == [3, 3]
