@@ -116,21 +116,18 @@ class Initializer(ChecksArguments):
 
     def _init_by_attribute(self, own: str, desc: InitDesc, arr: NDArray) -> None:
         """Fill according to an ``__init__`` attribute, which may come from a file."""
+        where = f"variable {str(desc)!r}: __init__ {reprlib.repr(own)}"
         try:
             made = create(own)
         except (ModkitError, TypeError, ValueError, ArithmeticError) as error:
-            raise ParameterError(
-                f"variable {str(desc)!r}: __init__ {reprlib.repr(own)}: {error}"
-            ) from error
+            raise ParameterError(f"{where}: {error}") from error
         try:
             made._init_weight(desc, arr)
         except ModkitError:
             raise
         except (TypeError, ValueError, ArithmeticError) as error:
-            raise ParameterError(
-                f"variable {str(desc)!r}: __init__ {reprlib.repr(own)} cannot fill an array of "
-                f"shape {arr.shape}: {error}"
-            ) from error
+            fault = f"cannot fill an array of shape {arr.shape}: {error}"
+            raise ParameterError(f"{where} {fault}") from error
 
     def _init_by_name(self, name: str, arr: NDArray) -> None:
         for ending, method in _ENDINGS.items():

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from modkit.errors import ParameterError, ShapeError, expect
+from modkit.errors import ParameterError, ShapeError, one_of
 from modkit.initializer.base import InitDesc, Initializer, create, register
 from modkit.ndarray import NDArray, zeros
 from modkit.ops.nn.rnn_parameters import vector_size, weight_shapes
@@ -68,7 +68,7 @@ class FusedRNN(Initializer):
         bidirectional: bool = False,
         forget_bias: float = 1.0,
     ):
-        expect(mode in GATE_NAMES, "mode", mode, f"one of {', '.join(GATE_NAMES)}")
+        one_of("mode", mode, GATE_NAMES)
         inner = create(init) if isinstance(init, str) else init
         super().__init__(
             init=None if inner is None else inner.dumps(),

@@ -89,7 +89,7 @@ class Uniform(Initializer):
     """
 
     def __init__(self, scale: float = 0.07):
-        _check_from_0("Uniform: scale", scale)
+        expect(scale >= 0, "Uniform: scale", scale, "0 or more")
         super().__init__(scale=scale)
         self.scale = scale
 
@@ -108,7 +108,7 @@ class Normal(Initializer):
     """
 
     def __init__(self, sigma: float = 0.01):
-        _check_from_0("Normal: sigma", sigma)
+        expect(sigma >= 0, "Normal: sigma", sigma, "0 or more")
         super().__init__(sigma=sigma)
         self.sigma = sigma
 
@@ -178,8 +178,8 @@ class Xavier(Initializer):
         _check("factor_type", factor_type, ("avg", "in", "out"))
         super().__init__(rnd_type=rnd_type, factor_type=factor_type, magnitude=magnitude)
         self.rnd_type, self.factor_type = rnd_type, factor_type
-        self.magnitude = float(magnitude)
-        _check_from_0(f"{type(self).__name__}: magnitude", self.magnitude)
+        self.magnitude = size = float(magnitude)
+        expect(size >= 0, f"{type(self).__name__}: magnitude", size, "0 or more")
 
     def _init_weight(self, name: str | None, arr: NDArray) -> None:
         _check_matrix("Xavier", name, arr)
@@ -263,10 +263,6 @@ def _fresh(shape: tuple[int, ...]) -> np.ndarray:
 
 def _check(what: str, got: str, choices: tuple[str, ...]) -> None:
     expect(got in choices, what, got, f"one of {', '.join(choices)}")
-
-
-def _check_from_0(what: str, got: float) -> None:
-    expect(got >= 0, what, got, "0 or more")
 
 
 def _check_matrix(kind: str, name: str | None, arr: NDArray) -> None:
