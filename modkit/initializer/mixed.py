@@ -46,8 +46,7 @@ class Mixed:
                 raise wrong(f"Mixed: {what}", each, "a list")
         for init in initializers:
             if not callable(init) or isinstance(init, type):
-                expected = f"initializers{instance_hint(init)}"
-                raise wrong("Mixed: initializers", init, expected)
+                raise wrong("Mixed: initializers", init, f"initializers{instance_hint(init)}")
         if len(patterns) != len(initializers):
             raise ParameterError(
                 f"Mixed: got {len(patterns)} patterns and {len(initializers)} initializers, "
