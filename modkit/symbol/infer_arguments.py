@@ -80,10 +80,7 @@ def _by_name(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The given values by name, each read; ``None`` is left out where ``read`` does not refuse it.
-
-    By position it always is: it stands for an argument of which nothing is given.
-    """
+    """The given values by name, each read; ``None`` is left out, by name if ``read`` returns it."""
     names = [n.name for n in graph.arguments]
     if args and kwargs:
         raise ParameterError(f"{where}: give arguments by position or by name, not both")
@@ -91,14 +88,13 @@ def _by_name(
         raise ParameterError(
             f"{where}: got {len(args)} arguments, expected at most {len(names)}: {', '.join(names)}"
         )
-    given = {n: v for n, v in zip(names, args, strict=False) if v is not None}
-    found = {n: read(n, v) for n, v in {**given, **kwargs}.items()}
-    known = {n: v for n, v in found.items() if v is not None}
+    given = kwargs or {n: v for n, v in zip(names, args, strict=False) if v is not None}
     inputs = [n.name for n in graph.inputs]
-    for name in kwargs:
+    for name in given:
         if name not in inputs:
             raise NameNotFoundError(unknown(f"{where}: no argument", name, inputs))
-    return known
+    found = {n: read(n, v) for n, v in given.items()}
+    return {n: v for n, v in found.items() if v is not None}
 
 
 def _as_shape(name: str, shape: Any) -> Sizes:
