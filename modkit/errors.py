@@ -136,6 +136,12 @@ def unknown(what: str, name: str, known: Collection[str], label: str = "There ar
     return f"{what} {name!r}.{nearest(name, known)} {label}: {', '.join(known) or 'none'}"
 
 
+def check_known(what: str, name: str, known: Collection[str], label: str = "There are") -> None:
+    """Raise NameNotFoundError, with the message of `unknown`, unless a name is known."""
+    if name not in known:
+        raise NameNotFoundError(unknown(what, name, known, label))
+
+
 def not_taken(
     where: str, name: str, takes: Collection[str], what: str = "parameter", hint: str | None = None
 ) -> ParameterError:

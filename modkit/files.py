@@ -178,7 +178,8 @@ def _draft_of(target: Path) -> Iterator[BinaryIO]:
     finally:
         if lock is not None:
             os.close(lock)
-    _settle(target.parent)
+    with contextlib.suppress(OSError):  # the renaming too, where the system syncs a folder
+        sync(target.parent)
 
 
 _DRAFT_ENDING = re.compile(r"[0-9a-f]{12}\.tmp")
@@ -232,12 +233,6 @@ def _remove_if_dead(draft: Path) -> None:
         draft.unlink()
     finally:
         os.close(handle)
-
-
-def _settle(folder: Path) -> None:
-    """Make the renaming itself durable, where the system lets a folder be synced."""
-    with contextlib.suppress(OSError):
-        sync(folder)
 
 
 def sync(path: str | os.PathLike[str]) -> None:

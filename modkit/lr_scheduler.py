@@ -79,11 +79,8 @@ class LRScheduler(ChecksArguments):
         self.warmup_steps = check_at_least(name, "warmup_steps", warmup_steps, 0)
         self.warmup_final_lr = base_lr
         self.warmup_begin_lr = _number(f"{name}: warmup_begin_lr", warmup_begin_lr)
-        if warmup_begin_lr > base_lr:
-            raise ParameterError(
-                f"{name}: warmup_begin_lr: got {warmup_begin_lr}, "
-                f"expected at most base_lr={base_lr}"
-            )
+        low_enough, most = warmup_begin_lr <= base_lr, f"at most base_lr={base_lr}"
+        expect(low_enough, f"{name}: warmup_begin_lr", warmup_begin_lr, most)
         known = warmup_mode in ("linear", "constant")
         expect(known, f"{name}: warmup_mode", warmup_mode, "'linear' or 'constant'")
         self.warmup_mode = warmup_mode
@@ -123,8 +120,7 @@ class LRScheduler(ChecksArguments):
 
 
 def _check_factor(name: str, factor: float) -> float:
-    if _number(f"{name}: factor", factor) > 1:
-        raise ParameterError(f"{name}: factor: got {factor}, expected at most 1")
+    expect(_number(f"{name}: factor", factor) <= 1, f"{name}: factor", factor, "at most 1")
     return factor
 
 
@@ -155,8 +151,8 @@ class FactorScheduler(LRScheduler):
         warmup_mode: str = "linear",
     ):
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
-        if _number("FactorScheduler: step", step) < 1:
-            raise ParameterError(f"FactorScheduler: step: got {step}, expected 1 or more")
+        where = "FactorScheduler: step"
+        expect(_number(where, step) >= 1, where, step, "1 or more")
         self.step = step
         self.factor = _check_factor("FactorScheduler", factor)
         self.stop_factor_lr = _number("FactorScheduler: stop_factor_lr", stop_factor_lr)
@@ -202,15 +198,11 @@ class MultiFactorScheduler(LRScheduler):
         warmup_mode: str = "linear",
     ):
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
-        is_list = isinstance(step, list) and step
-        expect(is_list, "MultiFactorScheduler: step", step, "a list of update numbers")
+        where = "MultiFactorScheduler: step"
+        expect(isinstance(step, list) and step, where, step, "a list of update numbers")
         for before, here in zip([0, *step], step, strict=False):
-            if _number("MultiFactorScheduler: step", here) < 1:
-                raise ParameterError(f"MultiFactorScheduler: step: got {here}, expected 1 or more")
-            if here <= before:
-                raise ParameterError(
-                    f"MultiFactorScheduler: step: got {step}, expected rising numbers"
-                )
+            expect(_number(where, here) >= 1, where, here, "1 or more")
+            expect(here > before, where, step, "rising numbers")
         self.step = step
         self.cur_step_ind = 0
         self.factor = _check_factor("MultiFactorScheduler", factor)

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from modkit.base import py_str
 from modkit.constructors import check_arguments
-from modkit.errors import DTypeError, ParameterError, expect, wrong
+from modkit.errors import DTypeError, expect, wrong
 from modkit.lazy import dir_of
 from modkit.ndarray import NDArray, from_jax
 from modkit.ndarray.storage import x64_for
@@ -71,8 +71,7 @@ class Monitor:
         sort: bool = False,
         monitor_all: bool = False,
     ):
-        if not interval:
-            raise ParameterError("Monitor: interval: got 0, expected 1 batch or more")
+        expect(interval, "Monitor: interval", interval, "1 batch or more")
         try:
             self.re_prog = re.compile(pattern)
         except (re.error, TypeError) as error:

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from modkit.context import num_gpus
-from modkit.errors import NameNotFoundError, nearest
+from modkit.errors import check_known
 from modkit.lazy import dir_of
 
 __dir__ = dir_of(__name__)
@@ -59,8 +59,5 @@ class Features(OrderedDict[str, Feature]):
             NameNotFoundError: an unknown feature.
         """
         name = feature_name.upper()
-        if name not in self:
-            raise NameNotFoundError(
-                f"feature {name!r} is unknown.{nearest(name, self)} Known: {', '.join(self)}"
-            )
+        check_known("no feature", name, self)
         return self[name].enabled

@@ -7,7 +7,7 @@ from argparse import Namespace
 from modkit import onnx
 from modkit.checkpoint import load_checkpoint
 from modkit.commands.screen import write
-from modkit.errors import NameNotFoundError, ParameterError, unknown
+from modkit.errors import ParameterError, check_known
 
 
 def work(arguments: Namespace) -> None:
@@ -15,8 +15,7 @@ def work(arguments: Namespace) -> None:
     net, args, auxs = load_checkpoint(arguments.prefix, arguments.epoch)
     shapes, inputs = dict(arguments.shape), [n for n in net.list_arguments() if n not in args]
     for name in shapes:
-        if name not in inputs:
-            raise NameNotFoundError(unknown("no input", name, inputs))
+        check_known("no input", name, inputs)
     if inputs and not shapes:
         raise ParameterError(f"give the shapes of the inputs: --shape {inputs[0]}=1,3,224,224")
     given = [shapes[n] for n in inputs if n in shapes]

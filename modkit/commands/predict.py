@@ -20,7 +20,7 @@ from modkit.commands.parsers import PICTURE_DEFAULTS
 from modkit.commands.preprocessing import Preparation, read_picture
 from modkit.commands.screen import complain, show, write
 from modkit.context import Context
-from modkit.errors import NameNotFoundError, ParameterError, ShapeError, unknown
+from modkit.errors import ParameterError, ShapeError, check_known
 from modkit.files import text_lines
 from modkit.ndarray import NDArray
 from modkit.predictor import Predictor, open_inputs, rank
@@ -78,8 +78,7 @@ def _inputs(given: Sequence[str], names: Sequence[str]) -> dict[str, str]:
                     "give it as NAME=FILE"
                 )
             name, path = names[0], text
-        if name not in names:
-            raise NameNotFoundError(unknown("--input: no input", name, names, "The net takes"))
+        check_known("--input: no input", name, names, "The net takes")
         if name in found:
             raise ParameterError(f"--input: {name!r} is given twice")
         if not path:
@@ -100,8 +99,7 @@ def _check_arrays(arrays: Mapping[str, np.ndarray], shapes: Mapping[str, Shape])
                 "predict for; expected at least one"
             )
     for name in shapes:
-        if name not in arrays:
-            raise NameNotFoundError(unknown("--shape: no input", name, arrays, "The net takes"))
+        check_known("--shape: no input", name, arrays, "The net takes")
 
 
 def _refuse_preparation(paths: Collection[str], arguments: Namespace) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from modkit.module.split_batch import groups_of
 from modkit.ndarray import NDArray
 from modkit.ops.dtypes import DTYPE_CODES
 from modkit.optimizer import get_updater
-from modkit.rnn.base import arrange, compose
+from modkit.rnn.base import arrange, compose, in_turn
 from modkit.symbol import Symbol
 from modkit.symbol.stypes import STORAGE_CODES
 from modkit.util import is_np_shape
@@ -138,17 +138,6 @@ def _normalize_sequence(
     return arranged, axis
 
 
-def _in_turn(method: str) -> Callable[[Sequence[Any], Mapping[str, NDArray]], Any]:
-    """A function that applies a method of several cells to arrays, one cell after another."""
-
-    def change(cells: Sequence[Any], args: Mapping[str, NDArray]) -> Any:
-        for cell in cells:
-            args = getattr(cell, method)(args)
-        return args
-
-    return change
-
-
 _CELLS = {
     "_normalize_sequence": _normalize_sequence,
     "_cells_state_info": lambda cells: [each for cell in cells for each in cell.state_info],
@@ -156,8 +145,8 @@ _CELLS = {
     "_cells_begin_state": lambda cells, **kwargs: [
         state for cell in cells for state in cell.begin_state(**kwargs)
     ],
-    "_cells_unpack_weights": _in_turn("unpack_weights"),
-    "_cells_pack_weights": _in_turn("pack_weights"),
+    "_cells_unpack_weights": lambda cells, args: in_turn(cells, "unpack_weights", args),
+    "_cells_pack_weights": lambda cells, args: in_turn(cells, "pack_weights", args),
 }
 _ITERATORS = {
     "_has_instance": _has_instance,

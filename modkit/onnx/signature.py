@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from modkit import ndarray
-from modkit.errors import NameNotFoundError, ParameterError
+from modkit.errors import NameNotFoundError, ParameterError, expect
 from modkit.files import located
 from modkit.ndarray import NDArray
 from modkit.ndarray.files import plain_name
@@ -65,11 +65,8 @@ def signature_of(
     if shapes is None:
         raise ParameterError(f"in_shapes is needed, a shape for each of: {data}")
     wanted = free if len(shapes) == len(free) else data
-    if len(shapes) != len(wanted):
-        raise ParameterError(
-            f"in_shapes: got {shapes}, expected a shape for each of {data}. "
-            "If one of these is a parameter, params lacks it"
-        )
+    expected = f"a shape for each of {data}. If one of these is a parameter, params lacks it"
+    expect(len(shapes) == len(wanted), "in_shapes", shapes, expected)
     by_name = {n: _whole(n, s) for n, s in zip(wanted, shapes, strict=True)}
     if isinstance(types, Mapping):
         raise ParameterError("in_types is a dictionary, expected a type or a list")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import ParameterError, ShapeError, expect
 
 
 class Ranked(NamedTuple):
@@ -40,8 +40,7 @@ def rank(
     """
     if scores.ndim != 2:
         raise ShapeError(f"top_k: {where} has shape {scores.shape}, expected (samples, classes)")
-    if k < 1:
-        raise ParameterError(f"top_k: k: got {k}, expected at least 1")
+    expect(k >= 1, "top_k: k", k, "at least 1")
     if labels is not None and len(labels) != scores.shape[1]:
         raise ParameterError(
             f"top_k: got {len(labels)} labels for the {scores.shape[1]} classes of {where}"

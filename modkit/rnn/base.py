@@ -59,6 +59,13 @@ def popped(cell: BaseRNNCell, args: dict[str, NDArray], name: str) -> NDArray:
     return args.pop(name)
 
 
+def in_turn(cells: Sequence[BaseRNNCell], method: str, args: Mapping[str, NDArray]) -> Weights:
+    """Weights that `pack_weights` or `unpack_weights` of cells have changed, one after another."""
+    for cell in cells:
+        args = getattr(cell, method)(args)
+    return dict(args)
+
+
 _KINDS = ("weight", "bias")
 
 
@@ -269,10 +276,8 @@ def arrange(
                 f"unroll: got a group of {len(steps)} symbols as inputs; pass list(inputs)"
             )
         return list(compose("split", steps, axis=axis, num_outputs=length, squeeze_axis=1))
-    if len(steps) != length:
-        raise ParameterError(
-            f"unroll: got {len(steps)} inputs, expected {length}, one for each step"
-        )
+    fits, expected = len(steps) == length, f"{length}, one for each step"
+    expect(fits, "unroll: number of inputs", len(steps), expected)
     if not merge:
         return list(steps)
     expanded = [compose("expand_dims", step, axis=axis) for step in steps]

@@ -10,7 +10,7 @@ from modkit.callback.functions import EpochEnd, every_epochs
 from modkit.checkpoint import load_checkpoint, save_checkpoint
 from modkit.errors import warn_caller
 from modkit.ndarray import NDArray
-from modkit.rnn.base import BaseRNNCell
+from modkit.rnn.base import BaseRNNCell, in_turn
 from modkit.symbol import Symbol, Variable
 
 Cells = BaseRNNCell | Sequence[BaseRNNCell]
@@ -54,8 +54,7 @@ def save_rnn_checkpoint(
         cells: the cell or cells of the network.
         prefix: path of the files without suffixes.
     """
-    for cell in _listed(cells):
-        arg_params = cell.unpack_weights(arg_params)
+    arg_params = in_turn(_listed(cells), "unpack_weights", arg_params)
     save_checkpoint(prefix, epoch, symbol, arg_params, aux_params)
 
 
@@ -64,9 +63,7 @@ def load_rnn_checkpoint(
 ) -> tuple[Symbol, dict[str, NDArray], dict[str, NDArray]]:
     """Load a checkpoint: symbol, arguments packed for ``cells``, and auxiliary states."""
     net, arg_params, aux_params = load_checkpoint(prefix, epoch)
-    for cell in _listed(cells):
-        arg_params = cell.pack_weights(arg_params)
-    return net, arg_params, aux_params
+    return net, in_turn(_listed(cells), "pack_weights", arg_params), aux_params
 
 
 def do_rnn_checkpoint(cells: Cells, prefix: str, period: int = 1) -> EpochEnd:

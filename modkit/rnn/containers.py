@@ -17,6 +17,7 @@ from modkit.rnn.base import (
     arrange,
     check_cell,
     compose,
+    in_turn,
     split_steps,
 )
 from modkit.symbol import Symbol
@@ -60,16 +61,10 @@ class CellOfCells(BaseRNNCell):
         return [state for cell in self._cells for state in cell.begin_state(**own)]
 
     def unpack_weights(self, args: Mapping[str, NDArray]) -> Weights:
-        args = dict(args)
-        for cell in self._cells:
-            args = cell.unpack_weights(args)
-        return args
+        return in_turn(self._cells, "unpack_weights", args)
 
     def pack_weights(self, args: Mapping[str, NDArray]) -> Weights:
-        args = dict(args)
-        for cell in self._cells:
-            args = cell.pack_weights(args)
-        return args
+        return in_turn(self._cells, "pack_weights", args)
 
     def _split_states(self, states: Sequence[Any]) -> list[Sequence[Any]]:
         """The states split by cell."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from modkit import symbol
-from modkit.errors import ParameterError
+from modkit.errors import expect
 from modkit.rnn.base import Activation, BaseRNNCell, RNNParams, compose
 from modkit.rnn.cells import GRUStep, LSTMStep, RNNStep, projected
 from modkit.symbol import Symbol
@@ -57,11 +57,8 @@ class BaseConvRNNCell(BaseRNNCell):
     ):
         super().__init__(prefix=f"{self._kind}_" if prefix is None else prefix, params=params)
         kernel, dilate = tuple(h2h_kernel), tuple(h2h_dilate)
-        if not all(size % 2 for size in kernel):
-            raise ParameterError(
-                f"{type(self).__name__}: got h2h_kernel {kernel}, expected odd sizes, which keep "
-                "the size of the state"
-            )
+        odd, expected = all(k % 2 for k in kernel), "odd sizes, which keep the size of the state"
+        expect(odd, f"{type(self).__name__}: h2h_kernel", kernel, expected)
         self._h2h: dict[str, Any] = {
             "kernel": kernel, "stride": (1,) * len(kernel), "dilate": dilate,
             "pad": tuple(d * (k - 1) // 2 for k, d in zip(kernel, dilate, strict=True)),

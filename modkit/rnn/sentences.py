@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from modkit.constructors import check_at_least
-from modkit.errors import NameNotFoundError, ParameterError
+from modkit.errors import NameNotFoundError, ParameterError, expect
 from modkit.io import DataBatch, DataDesc, DataIter
 from modkit.ndarray import NDArray, array
 
@@ -95,11 +95,8 @@ class BucketSentenceIter(DataIter):
         layout: str = "NT",
     ):
         super().__init__(check_at_least("BucketSentenceIter", "batch_size", batch_size, 1))
-        if layout.find("N") not in (0, 1):
-            raise ParameterError(
-                f"BucketSentenceIter: got layout {layout!r}, expected 'NT' (sentence first) or "
-                "'TN' (time first)"
-            )
+        expected = "'NT' (sentence first) or 'TN' (time first)"
+        expect(layout.find("N") in (0, 1), "BucketSentenceIter: layout", layout, expected)
         lengths = np.bincount([len(s) for s in sentences], minlength=1)
         if not buckets:
             buckets = [n for n, count in enumerate(lengths.tolist()) if count >= batch_size]
@@ -162,11 +159,8 @@ class BucketSentenceIter(DataIter):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go to the position of `state_dict`; ParameterError for that of other sentences."""
         shapes = [rows.shape for rows in self.data], [rows.shape for rows in state["data"]]
-        if shapes[0] != shapes[1]:
-            raise ParameterError(
-                f"BucketSentenceIter.load_state_dict: got buckets of shapes {shapes[1]}, "
-                f"expected {shapes[0]}"
-            )
+        where, expected = "BucketSentenceIter.load_state_dict", f"buckets of shapes {shapes[0]}"
+        expect(shapes[0] == shapes[1], where, shapes[1], expected)
         self.curr_idx, self.data = state["curr_idx"], list(state["data"])
         self.idx = [tuple(each) for each in state["idx"]]
         self._cut()

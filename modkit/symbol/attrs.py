@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from modkit.errors import DTypeError, ParameterError, not_taken, wrong
+from modkit.errors import DTypeError, ParameterError, expect, not_taken, wrong
 from modkit.ops.dtypes import dtype_name
 from modkit.ops.entry import Op
 
@@ -46,8 +46,7 @@ def shown(attrs: Mapping[str, str]) -> dict[str, str]:
 
 def check_strings(attrs: Mapping[str, Any]) -> None:
     """Raise ParameterError for no dictionary, and for the first attribute that is no string."""
-    if not isinstance(attrs, Mapping):
-        raise wrong("attr", attrs, "a dictionary of names and strings")
+    expect(isinstance(attrs, Mapping), "attr", attrs, "a dictionary of names and strings")
     for name, value in attrs.items():
         if not isinstance(value, str):
             raise wrong(f"attribute {name!r}", value, f"a string such as {str(value)!r}")

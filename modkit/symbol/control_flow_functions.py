@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from modkit.attribute import AttrScope
-from modkit.errors import ParameterError, wrong
+from modkit.errors import ParameterError, expect
 from modkit.name import NameManager
 from modkit.ops.nested import arguments, check_functions, flatten, iterations, pair, regroup
 from modkit.ops.registry import get_op
@@ -320,8 +320,7 @@ def cond(
     """
     check_functions("cond", then_func=then_func, else_func=else_func)
     tests, _ = flatten(pred, Symbol, "cond: pred")
-    if sum(map(len, tests)) != 1:
-        raise wrong("cond: pred", pred, "a Symbol of one output")
+    expect(sum(map(len, tests)) == 1, "cond: pred", pred, "a Symbol of one output")
     with _BodyScope(f"{name}_pred") as scope:
         test = scope.cut(tests, "cond: pred")
     branches, forms, counts = [], [], []

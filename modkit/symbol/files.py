@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from modkit.errors import FileFormatError, wrong
+from modkit.errors import FileFormatError, expect
 from modkit.files import FileWindow
 from modkit.symbol.json import loads
 from modkit.symbol.symbol import Symbol
@@ -20,8 +20,7 @@ def load_json(json_str: str) -> Symbol:
     Raises:
         FileFormatError: it is not a graph.
     """
-    if not isinstance(json_str, str):
-        raise wrong("load_json", type(json_str), "a string")
+    expect(isinstance(json_str, str), "load_json", type(json_str), "a string")
     return Symbol(loads(json_str))
 
 
@@ -36,8 +35,7 @@ def load(fname: str | os.PathLike[str]) -> Symbol:
         FileNotFoundError: there is no such file.
         FileFormatError: it is not a graph; names the file.
     """
-    if not isinstance(fname, str | os.PathLike):
-        raise wrong("load", fname, "a path")
+    expect(isinstance(fname, str | os.PathLike), "load", fname, "a path")
     with FileWindow(fname) as window:
         try:
             text = bytes(window).decode()

@@ -11,10 +11,9 @@ import jax.numpy as jnp
 
 from modkit.errors import (
     DTypeError,
-    NameNotFoundError,
     ParameterError,
     ShapeError,
-    unknown,
+    check_known,
     warn_caller,
     wrong,
 )
@@ -91,8 +90,7 @@ def _by_name(
     given = kwargs or {n: v for n, v in zip(names, args, strict=False) if v is not None}
     inputs = [n.name for n in graph.inputs]
     for name in given:
-        if name not in inputs:
-            raise NameNotFoundError(unknown(f"{where}: no argument", name, inputs))
+        check_known(f"{where}: no argument", name, inputs)
     found = {n: read(n, v) for n, v in given.items()}
     return {n: v for n, v in found.items() if v is not None}
 

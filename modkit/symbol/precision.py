@@ -15,7 +15,7 @@ from typing import Any
 
 import jax
 
-from modkit.errors import DTypeError, wrong
+from modkit.errors import DTypeError, expect, some
 from modkit.ops.dtypes import dtype_name
 from modkit.ops.entry import Op
 
@@ -31,8 +31,7 @@ def compute_type(given: Any) -> str | None:
         name = dtype_name(given)
     except DTypeError:
         name = None
-    if name not in COMPUTE_TYPES:
-        raise wrong("compute_dtype", given, f"one of {', '.join(map(repr, COMPUTE_TYPES))}")
+    expect(name in COMPUTE_TYPES, "compute_dtype", given, f"one of {some(COMPUTE_TYPES)}")
     return None if name == "float32" else name
 
 

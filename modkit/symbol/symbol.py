@@ -13,11 +13,12 @@ from modkit.errors import (
     NameNotFoundError,
     NotSupportedError,
     ParameterError,
+    check_known,
+    expect,
     listed,
     nearest,
-    unknown,
+    one_of,
     warn_caller,
-    wrong,
 )
 from modkit.files import atomic_write
 from modkit.handles import handle_of, owner_of
@@ -245,8 +246,7 @@ class Symbol(Fluent):
         if args and kwargs:
             raise ParameterError("compose: symbols either by position or by name, not both")
         for value in (*args, *kwargs.values()):
-            if not isinstance(value, Symbol):
-                raise wrong("compose", value, "a Symbol")
+            expect(isinstance(value, Symbol), "compose", value, "a Symbol")
         if head.known_op and not head.inputs and head.op.input_names(head.params):
             self.heads = tuple(visible_entries(with_inputs(head, name or "", args, kwargs)))
             self._graph = None
@@ -259,9 +259,8 @@ class Symbol(Fluent):
             raise NameNotFoundError(f"compose: {head.name!r} is a variable; nothing enters it")
         replaced: dict[int, Entry] = {}
         for key, symbol in kwargs.items():
+            check_known("compose: no variable", key, self.list_inputs())
             found = [n for n in self.graph.inputs if n.name == key]
-            if not found:
-                raise NameNotFoundError(unknown("compose: no variable", key, self.list_inputs()))
             entry = single_entry(symbol, f"compose: {key!r}")
             if not entry.node.is_variable and any(n in self.graph.auxiliary for n in found):
                 raise ParameterError(
@@ -379,8 +378,7 @@ class Symbol(Fluent):
         Raises:
             ParameterError: ``fname`` is not a path.
         """
-        if not isinstance(fname, str | os.PathLike):
-            raise wrong("save", fname, "a path")
+        expect(isinstance(fname, str | os.PathLike), "save", fname, "a path")
         with atomic_write(fname) as file:
             file.write(self.tojson(remove_amp_cast).encode())
 
@@ -452,8 +450,7 @@ class Symbol(Fluent):
         Raises:
             ParameterError: MXNet has no such backend.
         """
-        if backend not in BACKENDS:
-            raise wrong("backend", backend, f"one of {BACKENDS}")
+        one_of("backend", backend, BACKENDS)
         return self
 
     def optimize_for(self, backend: str, *_: Any, **__: Any) -> Symbol:
@@ -466,8 +463,7 @@ class Symbol(Fluent):
         Raises:
             ParameterError: the backend is not a text.
         """
-        if not isinstance(backend, str):
-            raise wrong("backend", backend, "a name such as 'MKLDNN'")
+        expect(isinstance(backend, str), "backend", backend, "a name such as 'MKLDNN'")
         if backend not in BACKENDS:
             text = f"optimize_for: got backend {backend!r}, expected one of {BACKENDS}"
             warn_caller(f"{text}; the symbol stays as it is")

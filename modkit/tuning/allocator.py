@@ -19,7 +19,7 @@ import sys
 import threading
 from typing import Any
 
-from modkit.errors import ParameterError
+from modkit.errors import expect
 
 VARIABLE = "MODKIT_ALLOCATOR"
 """``keep`` is the default; ``large`` expects large networks; ``system`` changes nothing."""
@@ -173,8 +173,8 @@ _kept: list[bool] = []
 
 def _set_up(small: bool) -> bool:
     wanted = os.environ.get(VARIABLE, "keep")
-    if wanted not in ("keep", "large", "system"):
-        raise ParameterError(f"{VARIABLE}: got {wanted!r}, expected 'keep', 'large' or 'system'")
+    known = ("keep", "large", "system")
+    expect(wanted in known, VARIABLE, wanted, "'keep', 'large' or 'system'")
     if wanted == "system" or not _is_glibc() or _is_set_up() or _may_have_accelerator():
         return False
     libc = ctypes.CDLL(None)

@@ -23,9 +23,7 @@ def internal_shapes(symbol: Symbol, given: Mapping[str, Any] | None) -> Shapes |
     """Shapes of all outputs of nodes; ``None`` if ``given`` is; ShapeError if some are unknown."""
     if given is None:
         return None
-    expect(
-        isinstance(given, Mapping), "shape", given, "a dictionary, as {'data': (1, 3, 224, 224)}"
-    )
+    expect(isinstance(given, Mapping), "shape", given, "a dictionary: {'data': (1, 3, 8, 8)}")
     internals = symbol.get_internals()
     _, found, _ = internals.infer_shape_partial(**given)
     shapes = dict(zip(internals.list_outputs(), found or (), strict=True))

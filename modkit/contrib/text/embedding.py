@@ -15,10 +15,9 @@ from modkit.contrib.text.vocab import Vocabulary
 from modkit.errors import (
     FileFormatError,
     MissingFileError,
-    NameNotFoundError,
     ParameterError,
+    check_known,
     expect,
-    nearest,
     warn_caller,
 )
 from modkit.files import text_lines
@@ -167,11 +166,8 @@ class _TokenEmbedding(Vocabulary):
             )
         require_array("update_token_vectors", new_vectors)
         rows = new_vectors.reshape((1, -1)) if new_vectors.ndim == 1 else new_vectors
-        if rows.shape != (len(many), self.vec_len):
-            raise ParameterError(
-                f"update_token_vectors: got vectors of shape {new_vectors.shape} for {len(many)} "
-                f"token(s), expected {(len(many), self.vec_len)}"
-            )
+        where, shape = "update_token_vectors: shape of new_vectors", (len(many), self.vec_len)
+        expect(rows.shape == shape, where, new_vectors.shape, repr(shape))
         indices = [self._token_to_idx[t] for t in many]
         self._vectors()[np.asarray(indices, np.int32)] = rows
 
@@ -212,10 +208,7 @@ class _Pretrained(_TokenEmbedding):
         **kwargs: Any,
     ):
         name = self._default if pretrained_file_name is None else pretrained_file_name
-        if name not in self._files:
-            raise NameNotFoundError(
-                f"{type(self).__name__}: no file {name!r}.{nearest(name, self._files)}"
-            )
+        check_known(f"{type(self).__name__}: no file", name, self._files)
         path = Path(embedding_root).expanduser() / self._folder / name
         if not path.exists():
             raise FileNotFoundError(
@@ -361,9 +354,5 @@ def get_pretrained_file_names(embedding_name: str | None = None) -> Any:
     }
     if embedding_name is None:
         return known
-    if embedding_name not in known:
-        raise NameNotFoundError(
-            f"get_pretrained_file_names: no embedding {embedding_name!r}."
-            f"{nearest(embedding_name, known)}"
-        )
+    check_known("get_pretrained_file_names: no embedding", embedding_name, known)
     return known[embedding_name]
