@@ -47,9 +47,11 @@ _OF_OPTIMIZERS = ("learning_rate", "momentum", "wd", "lr_scheduler", "clip_gradi
 
 
 def schedule_hint(value: object) -> str:
-    """The hint for a function in place of a rate or an LRScheduler, such as a schedule of optax."""
+    """The hint for a schedule in place of a rate, and for one of optax as an lr_scheduler."""
     if not callable(value) or isinstance(value, type):
         return ""
+    if hasattr(value, "base_lr"):
+        return "; give it as lr_scheduler"
     return "; a schedule of optax goes to its optimizer: optax.adam(schedule)"
 
 

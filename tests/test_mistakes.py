@@ -2021,6 +2021,25 @@ MISTAKES = [
         "expected the name of a parameter",
         "",
     ),
+    *(
+        (
+            f"mx.optimizer.create({name!r}, learning_rate=mx.lr_scheduler.PolyScheduler(9))",
+            "ParameterError",
+            "learning",
+            "got PolyScheduler(",
+            "expected a",
+            "give it as lr_scheduler",
+        )
+        for name in ("sgd", "adam")
+    ),
+    (
+        "mx.optimizer.create('sgd', learning_rate=lambda count: 0.1)",
+        "ParameterError",
+        "learning rate",
+        "got <function",
+        "expected a finite number",
+        "a schedule of optax goes to its optimizer",
+    ),
     (
         'mx.optimizer.create("sgd", sym=3)',
         "ParameterError",

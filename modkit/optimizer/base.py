@@ -585,9 +585,9 @@ def check_rate(lr: Any, num_update: int | None = None) -> Any:
     number = isinstance(lr, numbers.Real) and not isinstance(lr, bool)
     if not number or not math.isfinite(lr):
         when = "" if num_update is None else f" at update {num_update}"
+        hint = schedule_hint(lr) or "; check learning_rate, set_learning_rate and the lr_scheduler"
         raise ParameterError(
-            f"learning rate: got {typed(lr)}{when}, expected a finite number; "
-            "check learning_rate, set_learning_rate and the lr_scheduler"
+            f"learning rate: got {typed(lr)}{when}, expected a finite number{hint}"
         )
     return lr
 
