@@ -118,8 +118,7 @@ def dir_of(name: str) -> Callable[[], list[str]]:
             n
             for n, value in every.items()
             if _home(value).partition(".")[0] in ("", package)
-            and value is not dir_of
-            and value is not sys.modules.get(f"{name}.{n}")
+            and value is not sys.modules.get(f"{name}.{n}", dir_of)
         ]
         return sorted({*shown, *(n for n in every if n.startswith("_"))})
 

@@ -104,6 +104,11 @@ def test_dir_of_a_package_has_no_files(name):
     assert names & {"EarlyStopping", "create"}
 
 
+def test_dir_of_a_package_has_constants_that_are_none(monkeypatch):
+    monkeypatch.setattr(mx.metric, "NOTHING", None, raising=False)
+    assert "NOTHING" in dir(mx.metric) and "dir_of" not in dir(mx.metric)
+
+
 def test_a_symbol_is_a_picture():
     import xml.etree.ElementTree as tree
 
