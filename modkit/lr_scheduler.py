@@ -97,7 +97,7 @@ class LRScheduler(ChecksArguments):
         Raises:
             NotReadyError: ``num_update`` is after the warm-up.
         """
-        if not self._in_warmup(num_update):
+        if not self._warms_up(num_update):
             raise NotReadyError(
                 f"get_warmup_lr: got update {num_update}, expected one below "
                 f"warmup_steps={self.warmup_steps}; call the scheduler itself"
