@@ -9,6 +9,7 @@ from typing import Any
 from modkit.constructors import ChecksArguments, check_at_least
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError, expect, typed, wrong
 from modkit.lazy import dir_of
+from modkit.overriding import replaced
 from modkit.registry import call_text
 
 __dir__ = dir_of(__name__)
@@ -44,7 +45,7 @@ def is_pure(kind: type) -> bool:
     A user's class, or ``__call__`` set on one of these, may change with each call, so it is called
     as often as MXNet calls it.
     """
-    return kind.__module__ == __name__ and kind.__call__.__module__ == __name__
+    return kind.__module__ == __name__ and not replaced(kind, "__call__")
 
 
 class LRScheduler(ChecksArguments):

@@ -12,8 +12,12 @@ def overrides(made: Any, base: type, *names: str) -> bool:
 
 
 def replaced(made: Any, *names: str) -> bool:
-    """Whether a user's functions stand in place of methods of a class or an object of modkit's."""
-    return any(not str(getattr(made, n).__module__).startswith("modkit.") for n in names)
+    """Whether a user's functions stand in place of methods of a class or an object of modkit's.
+
+    Their globals tell: ``functools.wraps`` gives a user's function the ``__module__`` of modkit's.
+    """
+    scopes = (getattr(getattr(made, n), "__globals__", {}) for n in names)
+    return any(not scope.get("__name__", "").startswith("modkit.") for scope in scopes)
 
 
 def of_modkit(kind: type) -> type:

@@ -1,5 +1,7 @@
 """Overridden methods, of a class and of an object."""
 
+import functools
+
 from modkit.optimizer import SGD
 from modkit.overriding import of_modkit, overrides, replaced
 
@@ -38,6 +40,7 @@ def test_a_mixin_overrides_too():
 
 def test_functions_that_a_program_sets_on_a_class_are_found(monkeypatch):
     assert not replaced(SGD, "update", "_update_impl", "_get_lr")
-    monkeypatch.setattr(SGD, "_update_impl", lambda *_: None)
+    own = functools.wraps(SGD._update_impl)(lambda *_: None)
+    monkeypatch.setattr(SGD, "_update_impl", own)
     assert replaced(SGD, "update", "_update_impl")
     assert not replaced(SGD, "update")

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from types import NoneType
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -100,7 +101,7 @@ class RuleOptimizer(Optimizer):
             (number of parameters, number of columns), float32.
         """
         own = _own_methods(self)
-        if own.shows_calls(self.lr_scheduler):
+        if own.shown:
             return self._table_by_calls(indices)
         given, indices, before = indices, tuple(indices), self.num_update
         self._update_count(indices)
@@ -111,8 +112,7 @@ class RuleOptimizer(Optimizer):
         latest = tables.get(indices)
         try:
             multipliers = self._multipliers(indices)
-            constant = own.constant
-            rate = None if constant and self.lr_scheduler is None else self._present_rate()
+            rate = None if own.constant and self.lr_scheduler is None else self._present_rate()
             settings = self.lr if rate is None else rate, _numbers_of(type(self))(self)
             if latest is not None and latest[0] is multipliers and latest[1] == settings:
                 return latest[2]
@@ -121,7 +121,7 @@ class RuleOptimizer(Optimizer):
         except BaseException:  # a schedule that raises: no update is made
             self._uncount(indices, before)
             raise
-        if constant:
+        if own.constant:
             table.flags.writeable = False
             if len(tables) >= _TABLES:  # as of lists that are drawn anew in each step
                 tables.clear()
@@ -385,86 +385,55 @@ def _rule_of(klass: type[RuleOptimizer], *values: Any) -> FormulaRule:
     return FormulaRule(formula, constants, columns=columns, **fields)
 
 
-_EAGER = ("update_multi_precision", "_update_impl", "create_state", "create_state_multi_precision")
-_UPDATES = ("update", *_EAGER)
-_updates_of = operator.attrgetter(*_UPDATES)
-_HYPER = ("_update_count", "_get_lr", "_get_lrs", "_get_wd", "_get_wds")
-_hyper_of = operator.attrgetter(*_HYPER)
-
-
 def _shapes(state: Any) -> str:
     shapes = jax.tree.map(lambda a: tuple(a.shape), state)
     return "no states" if state is None else f"shapes {shapes}"
 
 
-def _updates_by_rule(optimizer: RuleOptimizer) -> bool:
-    """Whether updates are those of ``rule()``: a user's code replaces no method of them."""
-    methods = _updates_of(type(optimizer))
-    latest = optimizer._derived.get("updates")
-    if latest is None or latest[0] != methods:
-        by_rule = _class_updates_by_rule(type(optimizer), *methods)
-        latest = optimizer._derived["updates"] = methods, by_rule
-    return latest[1] and optimizer.__dict__.keys().isdisjoint(_UPDATES)
-
-
-@functools.lru_cache
-def _class_updates_by_rule(klass: type[RuleOptimizer], *_methods: Any) -> bool:
-    """The same of a class; its methods are part of the key, as they can be set at any time."""
-    base = of_modkit(klass)
-    own = overrides(klass, base, "update")
-    if own and klass.direct and not overrides(klass, base, "update_multi_precision"):
-        warn_caller(
-            f"{klass.__name__}.update is called by programs only, not by modules and updaters: "
-            "those of this optimizer call _update_impl, as in MXNet 1.9.1; override that, or "
-            "update_multi_precision"
-        )
-    if overrides(klass, base, *_EAGER) or replaced(klass, *_EAGER):
-        return False
-    return klass.direct or not (own or replaced(klass, "update"))
+_UPDATES = (
+    "update_multi_precision",
+    "_update_impl",
+    "create_state",
+    "create_state_multi_precision",
+)
+_HYPER = ("_update_count", "_get_lr", "_get_lrs", "_get_wd", "_get_wds")
+_METHODS = frozenset({"update", *_UPDATES, *_HYPER})
+_methods_of = operator.attrgetter(*_METHODS)
 
 
 class _OwnMethods(NamedTuple):
-    """The methods of hyper-parameters that are a user's; names, or ``None``."""
+    """The methods that are a user's: of a subclass, or set on a class or an object.
 
-    counts: bool
+    Attributes:
+        by_rule: whether no update is a user's, so that all are those of ``rule()``.
+        bypassed: whether ``update`` is a user's, but modules and updaters call another method.
+        shown: whether the schedule, or a method of hyper-parameters, is a user's.
+        rates, decays: the user's methods of these; ``None`` for modkit's.
+        constant: whether a table of ``hyper`` changes with settings and the schedule only: neither
+            these methods nor it, its columns or rates are overridden. It is returned read-only.
+    """
+
+    by_rule: bool
+    bypassed: bool
+    shown: bool
     rates: str | None
     decays: str | None
     constant: bool
-    """Neither these methods nor ``hyper``, its columns or rates are overridden: the table changes
-    with settings and the schedule only, and is returned read-only."""
-
-    def shows_calls(self, schedule: Any) -> bool:
-        """See the function `shows_calls`."""
-        if self.counts or self.rates is not None or self.decays is not None:
-            return True
-        return schedule is not None and not is_pure(type(schedule))
-
-
-def shows_calls(optimizer: Optimizer) -> bool:
-    """Whether a user's code (a schedule, replaced methods) runs in each update call."""
-    if not isinstance(optimizer, RuleOptimizer):
-        return False
-    return _own_methods(optimizer).shows_calls(optimizer.lr_scheduler)
 
 
 def _own_methods(optimizer: RuleOptimizer) -> _OwnMethods:
-    kind, own = type(optimizer), optimizer.__dict__
-    if not own.keys().isdisjoint(_HYPER):
-        return _own_methods_of(kind, tuple(n for n in _HYPER if n in own), *_hyper_of(kind))
-    methods = _hyper_of(kind)
-    latest = optimizer._derived.get("hyper")
+    """Looked up anew when a method is another than before: they can be set at any time."""
+    kind, schedule = type(optimizer), type(optimizer.lr_scheduler)
+    methods = _methods_of(kind), _METHODS & optimizer.__dict__.keys(), schedule, schedule.__call__
+    latest = optimizer._derived.get("methods")
     if latest is None or latest[0] != methods:
-        latest = optimizer._derived["hyper"] = methods, _own_methods_of(kind, (), *methods)
+        latest = optimizer._derived["methods"] = methods, _look_up(optimizer, kind, schedule)
     return latest[1]
 
 
-@functools.lru_cache
-def _own_methods_of(
-    klass: type[RuleOptimizer], of_object: tuple[str, ...], *_methods: Any
-) -> _OwnMethods:
+def _look_up(optimizer: RuleOptimizer, klass: type[RuleOptimizer], schedule: type) -> _OwnMethods:
     def own(*names: str) -> bool:
-        set_here = not set(names).isdisjoint(of_object)
-        return set_here or overrides(klass, Optimizer, *names) or replaced(klass, *names)
+        return overrides(optimizer, of_modkit(klass), *names) or replaced(klass, *names)
 
     def called(one: str) -> str | None:
         several = one + "s"
@@ -472,8 +441,37 @@ def _own_methods_of(
             return several if own(several) else None
         return one if own(one, several) else None
 
-    rates, decays = called("_get_lr"), called("_get_wd")
+    update, rates, decays = own("update"), called("_get_lr"), called("_get_wd")
     parts = ("hyper", "_adjust", "_present_rate", "learning_rate", "_multipliers", "_multiplier")
     by_counts = rates or decays or "t" in klass._columns
-    constant = not (by_counts or overrides(klass, RuleOptimizer, *parts))
-    return _OwnMethods(own("_update_count"), rates, decays, constant)
+    pure = schedule is NoneType or is_pure(schedule)
+    return _OwnMethods(
+        by_rule=not own(*_UPDATES) and (klass.direct or not update),
+        bypassed=klass.direct and update and not own("update_multi_precision"),
+        shown=not pure or bool(rates or decays or own("_update_count")),
+        rates=rates,
+        decays=decays,
+        constant=not (by_counts or overrides(klass, RuleOptimizer, *parts)),
+    )
+
+
+def _updates_by_rule(optimizer: RuleOptimizer) -> bool:
+    """Whether updates are those of ``rule()``: a user's code replaces no method of them."""
+    own = _own_methods(optimizer)
+    if own.bypassed:
+        _warn_of_bypassed(type(optimizer))
+    return own.by_rule
+
+
+@functools.cache
+def _warn_of_bypassed(klass: type[RuleOptimizer]) -> None:
+    warn_caller(
+        f"{klass.__name__}.update is called by programs only, not by modules and updaters: "
+        "those of this optimizer call _update_impl, as in MXNet 1.9.1; override that, or "
+        "update_multi_precision"
+    )
+
+
+def shows_calls(optimizer: Optimizer) -> bool:
+    """Whether a user's code (a schedule, replaced methods) runs in each update call."""
+    return isinstance(optimizer, RuleOptimizer) and _own_methods(optimizer).shown

@@ -1,6 +1,7 @@
 """Rates, multipliers, counts and making: what all optimizers share."""
 
 import copy
+import functools
 import math
 import pickle
 import types
@@ -810,6 +811,7 @@ def test_a_rate_set_on_the_base_class_is_called(monkeypatch):
 def test_a_schedule_set_on_a_class_is_called_for_each_parameter(monkeypatch):
     """As one of a user's own class, which may change with each call."""
     made, calls = opt.Adam(lr_scheduler=FactorScheduler(1)), []
-    monkeypatch.setattr(FactorScheduler, "__call__", lambda self, at: calls.append(at) or 0.5)
+    own = functools.wraps(FactorScheduler.__call__)(lambda self, at: calls.append(at) or 0.5)
+    monkeypatch.setattr(FactorScheduler, "__call__", own)
     opt.get_updater(made)([0, 1], [nd.ones(2)] * 2, [nd.ones(2), nd.ones(2)])
     assert calls == [1, 1]
