@@ -147,7 +147,10 @@ class Eager(Kept):
             program = me()
             if program is not None:  # traced once for each signature
                 eager.note(program, hash(_signature(args)))
-                program._defer_reads()
+                block = DeferredReads()  # here: calls that trace nothing should take no longer
+                block.__enter__()
+                if block.defers:
+                    program._tracing = block
             return fn(*args)
 
         traced.__name__ = fn.__name__
@@ -162,19 +165,9 @@ class Eager(Kept):
         try:
             return self._jitted(*args)
         finally:
-            if self._tracing is not None and get_ident() == MAIN:
+            if self._tracing is not None and get_ident() == MAIN:  # JAX leaves the trace last
                 block, self._tracing = self._tracing, None
                 block.__exit__()
-
-    def _defer_reads(self) -> None:
-        """Defer signal handlers until the call ends: their own calls would be part of the trace.
-
-        In the function that is traced, as calls that trace nothing should take no longer.
-        """
-        block = DeferredReads()
-        block.__enter__()
-        if block.defers:
-            self._tracing = block
 
     def free(self) -> None:
         self._jitted.clear_cache()

@@ -27,12 +27,12 @@ from modkit.errors import (
     NameNotFoundError,
     NotSupportedError,
     ParameterError,
+    expect,
     instance_hint,
     nearest,
     not_taken,
     typed,
     warn_caller,
-    wrong,
 )
 from modkit.lr_scheduler import LRScheduler
 from modkit.ndarray import NDArray
@@ -236,17 +236,16 @@ class Optimizer:
         self._update_counts = UpdateCounts(begin_num_update)
         self.multi_precision = multi_precision
         self.aggregate_num = 0
-        for index, each in dict_of("param_dict", param_dict, "parameter").items():
-            if not (hasattr(each, "lr_mult") and hasattr(each, "wd_mult")):
-                raise wrong(f"param_dict[{index!r}]", each, "an object with lr_mult and wd_mult")
-        self.param_dict = dict(param_dict or {})
+        self.param_dict = _dict_of("param_dict", param_dict, "parameter")
+        for index, each in self.param_dict.items():
+            fits = hasattr(each, "lr_mult") and hasattr(each, "wd_mult")
+            expect(fits, f"param_dict[{index!r}]", each, "an object with lr_mult and wd_mult")
         self._derived: dict[Any, Any] = {}
-        for index, name in dict_of("param_idx2name", param_idx2name, "name").items():
-            if not isinstance(name, str):
-                raise wrong(f"param_idx2name[{index!r}]", name, "the name of a parameter")
-        self.idx2name = dict(param_idx2name or {})
-        if not (sym is None or hasattr(sym, "attr_dict")):
-            raise wrong("sym", sym, "a Symbol")
+        self.idx2name = _dict_of("param_idx2name", param_idx2name, "name")
+        for index, name in self.idx2name.items():
+            where = f"param_idx2name[{index!r}]"
+            expect(isinstance(name, str), where, name, "the name of a parameter")
+        expect(sym is None or hasattr(sym, "attr_dict"), "sym", sym, "a Symbol")
         self.sym_info = () if sym is None else (sym.attr_dict(), sym.list_arguments())
         self.lr_mult: dict[Any, float] = {}
         self.wd_mult: dict[Any, float] = {}
@@ -482,21 +481,19 @@ class Optimizer:
             (index,) = indices
             return _of_one(*(float(self._multiplier(index, k)) for k in ("lr_mult", "wd_mult")))
         inputs = self.lr_mult, self.wd_mult, self.idx2name
-        of_inputs, kept = self._derived.get("multipliers", (None, {}))
-        if self.param_dict or of_inputs != inputs:  # the objects of `param_dict` may change
-            kept = {}
+        latest = self._derived.get("multipliers")
+        if latest is None or latest[0] != inputs:
+            latest = self._derived["multipliers"] = tuple(map(dict, inputs)), {}
+        kept = {} if self.param_dict else latest[1]  # whose objects may change
         found = kept.get(indices)
         if found is None:
             rates, decays = (
                 np.array([self._multiplier(i, kind) for i in indices], np.float64)
                 for kind in ("lr_mult", "wd_mult")
             )
-            found = rates, decays
             if len(kept) >= _LISTS:
                 kept.clear()
-            kept[indices] = found
-            if not self.param_dict and of_inputs != inputs:
-                self._derived["multipliers"] = tuple(map(dict, inputs)), kept
+            found = kept[indices] = rates, decays
         return found
 
     # ── Registry and pickling ───────────────────────────────────────────────────────────────
@@ -592,19 +589,16 @@ def check_rate(lr: Any, num_update: int | None = None) -> Any:
     return lr
 
 
-def dict_of(name: str, given: Any, what: str) -> Mapping[Any, Any]:
-    """``given``, ``{}`` for ``None``; a ParameterError unless it is a dictionary by index."""
-    if not isinstance(given, Mapping | None):
-        raise ParameterError(f"{name}: got {given!r}, expected a dict from index to {what}")
-    return given or {}
+def _dict_of(name: str, given: Any, what: str) -> dict[Any, Any]:
+    """A copy, ``{}`` for ``None``; a ParameterError unless ``given`` is a dictionary by index."""
+    expect(isinstance(given, Mapping | None), name, given, f"a dict from index to {what}")
+    return dict(given or {})
 
 
 def multipliers(given: Mapping[Any, float]) -> dict[Any, float]:
     """A copy of the multipliers by name or index; a ParameterError unless they are numbers."""
-    if not isinstance(given, Mapping):
-        raise ParameterError(
-            f"multipliers: got {given!r}, expected a dict from name or index to number"
-        )
+    of_numbers = "a dict from name or index to number"
+    expect(isinstance(given, Mapping), "multipliers", given, of_numbers)
     for key, value in given.items():
         finite(f"multiplier of {key!r}", value)
     return dict(given)

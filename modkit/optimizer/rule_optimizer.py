@@ -263,9 +263,10 @@ class RuleOptimizer(Optimizer):
             state = [None] * len(index) if state is None else state
             self._check_lists(index, weight, grad, state)
         else:
-            if not isinstance(weight, NDArray):
-                self._require_array(weight)
             index, weight, grad, state = [index], [weight], [grad], [state]
+        for each in weight:
+            if not isinstance(each, NDArray):  # else no call: it would be one for each parameter
+                self._require_array(each)
         cells = {id(w) if w.stype == ROWS else id(w._cell) for w in weight}
         if min(len(cells), len(set(index))) < len(index):  # repeated ones after each other
             for parameter in zip(index, weight, grad, state, strict=True):
@@ -297,17 +298,14 @@ class RuleOptimizer(Optimizer):
             update(own or tree, w, g, s, hyper if len(w) == len(hyper) else hyper[places])
 
     def _check_lists(self, index: Any, *lists: Any) -> None:
-        """Raise unless there are as many weights, gradients and states as indices, and arrays."""
+        """Raise unless there are as many weights, gradients and states as indices."""
         for what, each in zip(("weights", "gradients", "states"), lists, strict=True):
-            if not isinstance(each, list | tuple) or len(each) != len(index):
-                got = f"{len(each)}" if isinstance(each, list | tuple) else type(each).__name__
+            got = len(each) if isinstance(each, list | tuple) else type(each).__name__
+            if got != len(index):
                 raise ParameterError(
                     f"{type(self).__name__}: update: got {got} for the {what} of {len(index)} "
                     "indices, expected a list of as many"
                 )
-        for weight in lists[0]:
-            if not isinstance(weight, NDArray):
-                self._require_array(weight)
 
     def _require_array(self, weight: Any) -> None:
         if not isinstance(weight, NDArray):
