@@ -1305,9 +1305,7 @@ def new(value: np.ndarray, ctx: Context) -> NDArray:
 def require_array(what: str, value: Any) -> None:
     """Raise ParameterError for something else than an NDArray."""
     if not isinstance(value, NDArray):
-        raise ParameterError(
-            f"{what}: got {type(value).__name__}, expected an NDArray; mx.nd.array(...) makes one"
-        )
+        raise wrong(what, type(value), "an NDArray; mx.nd.array(...) makes one")
 
 
 def as_ndarray(value: Any, ctx: Context | None = None) -> NDArray:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeGuard
 
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import ShapeError, wrong
 from modkit.ops.parameters import Shape
 
 Sizes = Shape | None
@@ -182,10 +182,8 @@ def rank_of(*shapes: tuple[Sizes, int]) -> int | None:
 def check_axis(name: str, axis: int, rank: int, *, what: str = "axis") -> int:
     """The axis counted from the front; ParameterError where there is no such axis."""
     if not -rank <= axis < rank:
-        raise ParameterError(
-            f"{name}: {what}: got {axis}, expected one of {-rank} .. {rank - 1} "
-            f"for an array with {rank} axes"
-        )
+        axes = f"one of {-rank} .. {rank - 1} for an array with {rank} axes"
+        raise wrong(f"{name}: {what}", axis, axes)
     return axis % rank
 
 

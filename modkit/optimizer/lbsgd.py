@@ -10,7 +10,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from modkit.errors import ParameterError
+from modkit.errors import one_of
 from modkit.ndarray import NDArray
 from modkit.optimizer.base import register
 from modkit.optimizer.layerwise import NormSGDRule
@@ -71,11 +71,8 @@ class LBSGD(RuleOptimizer):
         **kwargs: Any,
     ):
         super().__init__(multi_precision=multi_precision, **kwargs)
-        if warmup_strategy not in ("linear", "power2", "sqrt", "lars"):
-            raise ParameterError(
-                f"LBSGD: warmup_strategy: got {warmup_strategy!r}, "
-                "expected 'linear', 'power2', 'sqrt' or 'lars'"
-            )
+        curves = ("linear", "power2", "sqrt", "lars")
+        one_of("LBSGD: warmup_strategy", warmup_strategy, curves)
         logging.info("Running Large-Batch SGD Algorithm")
         logging.info(
             "(Batch_scale=%f, warmup_epochs=%d, warmup_strategy=%s, updates_per_epoch=%d)",

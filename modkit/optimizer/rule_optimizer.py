@@ -12,9 +12,10 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import numpy as np
 
-from modkit.errors import NotSupportedError, ParameterError, ShapeError, warn_caller, wrong
+from modkit.errors import NotSupportedError, ParameterError, ShapeError, warn_caller
 from modkit.lr_scheduler import is_pure
 from modkit.ndarray import NDArray, from_jax
+from modkit.ndarray.ndarray import require_array
 from modkit.ndarray.sparse_updates import rows_at, write_rows
 from modkit.ndarray.storage import Cell, LateCell, x64_for
 from modkit.ops.sparse_values import padded_size
@@ -171,12 +172,12 @@ class RuleOptimizer(Optimizer):
 
     def create_state(self, index: Any, weight: NDArray) -> Any:
         """The initial state of one parameter, in MXNet's structure."""
-        self._require_array(weight)
+        require_array(f"{type(self).__name__}: weight", weight)
         return self._init_state(TreeRule(self._require_rule()), weight)
 
     def create_state_multi_precision(self, index: Any, weight: NDArray) -> Any:
         """The initial state; includes the float32 copy of 16-bit weights in multi-precision."""
-        self._require_array(weight)
+        require_array(f"{type(self).__name__}: weight", weight)
         if overrides(self, RuleOptimizer, "create_state"):
             made = Optimizer.create_state_multi_precision(self, index, weight)
             first = not self.is_low(weight) or self._require_rule().master_first
@@ -266,7 +267,7 @@ class RuleOptimizer(Optimizer):
             index, weight, grad, state = [index], [weight], [grad], [state]
         for each in weight:
             if not isinstance(each, NDArray):  # else no call: it would be one for each parameter
-                self._require_array(each)
+                require_array(f"{type(self).__name__}: weight", each)
         cells = {id(w) if w.stype == ROWS else id(w._cell) for w in weight}
         if min(len(cells), len(set(index))) < len(index):  # repeated ones after each other
             for parameter in zip(index, weight, grad, state, strict=True):
@@ -306,10 +307,6 @@ class RuleOptimizer(Optimizer):
                     f"{type(self).__name__}: update: got {got} for the {what} of {len(index)} "
                     "indices, expected a list of as many"
                 )
-
-    def _require_array(self, weight: Any) -> None:
-        if not isinstance(weight, NDArray):
-            raise wrong(f"{type(self).__name__}: weight", type(weight), "an NDArray")
 
     def _update_rows(
         self, tree: TreeRule, weights: Any, grads: Any, states: Any, hyper: np.ndarray

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import ParameterError, ShapeError, wrong
 from modkit.ndarray import NDArray
 from modkit.symbol.lower import Lowered
 
@@ -45,10 +45,8 @@ class Cotangents:
         heads: list[Any] = [*given, *[None] * len(names)][: len(names)]
         for i, (name, got, shape) in enumerate(zip(names, heads, shapes, strict=True)):
             if not isinstance(got, NDArray | np.ndarray | jax.Array | None):
-                raise ParameterError(
-                    f"backward: the gradient of {name!r}: got {got!r}, expected an NDArray; make "
-                    "one with mx.nd.array"
-                )
+                expected = "an NDArray; make one with mx.nd.array"
+                raise wrong(f"backward: the gradient of {name!r}", got, expected)
             if got is None or tuple(got.shape) == tuple(shape):
                 continue
             if not self._lowered.ignores_head(i):

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import ParameterError, ShapeError, expect
 from modkit.ops.dtype_inference import first_by_default
 from modkit.ops.elementwise.arithmetic import convert
 from modkit.ops.parameters import Attrs, Inert
@@ -157,11 +157,8 @@ def sequence_reverse(
     Differs: a length beyond T, for which MXNet reads memory that is not the array's, counts as T.
     """
     _check("SequenceReverse", data, sequence_length, axis)
-    if axis != 0:
-        raise ParameterError(
-            f"SequenceReverse: axis: got {axis}, expected 0; swap the axes first: "
-            "swapaxes(data, dim1=0, dim2=1)"
-        )
+    swapped = "0; swap the axes first: swapaxes(data, dim1=0, dim2=1)"
+    expect(axis == 0, "SequenceReverse: axis", axis, swapped)
     if sequence_length is None:
         return jnp.flip(data, 0)
     lengths = jnp.minimum(sequence_length.astype(jnp.int32), data.shape[0])

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import ParameterError, ShapeError, expect
 from modkit.ops.dtype_inference import first_decides
 from modkit.ops.elementwise.arithmetic import convert
 from modkit.ops.parameters import Attrs, Axes, Shape, Traced
@@ -28,10 +28,8 @@ def slices_of(
         raise ParameterError(
             f"{name}: begin, end, step: got {begin}, {end}, {step}; expected one length"
         )
-    if len(begin) > rank:
-        raise ParameterError(
-            f"{name}: begin: got {begin}, expected at most {rank} numbers for {rank} axes"
-        )
+    most = f"at most {rank} numbers for {rank} axes"
+    expect(len(begin) <= rank, f"{name}: begin", begin, most)
     if 0 in (step or ()):
         raise ParameterError(f"{name}: step: got {step}, expected no 0")
     return tuple(

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import ParameterError, ShapeError, wrong
 from modkit.ops.entry import numbered
 from modkit.ops.parameters import Attrs, Shape, Size
 from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened, rank_of
@@ -163,10 +163,8 @@ def _between(starts: Shape, size: int, squeeze_axis: bool) -> list[int]:
     """Lengths of the parts that begin at ``starts``."""
     ends = (*starts[1:], size)
     if not starts or starts[0] != 0 or any(b > e for b, e in zip(starts, ends, strict=True)):
-        raise ParameterError(
-            f"_split_v2: indices: got {starts}, expected a rising list that begins with 0 "
-            f"and ends at {size} at most"
-        )
+        expected = f"a rising list that begins with 0 and ends at {size} at most"
+        raise wrong("_split_v2: indices", starts, expected)
     sizes = [end - begin for begin, end in zip(starts, ends, strict=True)]
     if squeeze_axis and any(size != 1 for size in sizes):
         raise ShapeError(f"_split_v2: got parts of {sizes}, expected 1 with squeeze_axis")

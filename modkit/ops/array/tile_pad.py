@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from modkit.errors import ParameterError
+from modkit.errors import ParameterError, expect
 from modkit.ops.parameters import Attrs, Shape
 from modkit.ops.partial_shapes import by_axes, check_axis, link
 from modkit.ops.registry import op
@@ -90,11 +90,9 @@ def pad(
     if mode == "constant":
         if jnp.issubdtype(data.dtype, jnp.integer):
             limits = jnp.iinfo(data.dtype)
-            if not limits.min <= constant_value <= limits.max:
-                raise ParameterError(
-                    f"Pad: constant_value: got {constant_value}, expected {limits.min} to "
-                    f"{limits.max} for data of type {data.dtype}"
-                )
+            inside = limits.min <= constant_value <= limits.max
+            expected = f"{limits.min} to {limits.max} for data of type {data.dtype}"
+            expect(inside, "Pad: constant_value", constant_value, expected)
         value = jnp.asarray(constant_value, data.dtype)
         return lax.pad(data, value, [(before, after, 0) for before, after in pairs])
     for size, widths in zip(data.shape, pairs, strict=True):

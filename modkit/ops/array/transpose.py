@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import ShapeError, wrong
 from modkit.ops.parameters import Attrs, Axes, Shape
 from modkit.ops.partial_shapes import Rule, Sizes, by_axes, check_axis, link, opened
 from modkit.ops.registry import op
@@ -31,10 +31,8 @@ def _order(attrs: Attrs, rank: int) -> Sequence[int]:
         return range(rank)[::-1]
     order = [a + rank if a < 0 else a for a in axes]
     if sorted(order) != list(range(rank)):
-        raise ParameterError(
-            f"transpose: axes: got {axes}, expected each of 0 .. {rank - 1} once "
-            f"for an array with {rank} axes"
-        )
+        expected = f"each of 0 .. {rank - 1} once for an array with {rank} axes"
+        raise wrong("transpose: axes", axes, expected)
     return order
 
 

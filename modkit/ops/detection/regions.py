@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import ShapeError, expect
 from modkit.interpreter.reverse import CustomVjp
 from modkit.interpreter.tracing import platform_dependent
 from modkit.ops import loops
@@ -226,12 +226,8 @@ def check_regions(operator: str, data: jax.Array, rois: jax.Array, numbers: int)
 def fits_regions(operator: str, attrs: Attrs) -> None:
     """`Op.fits` of operators on regions: factors are from 0 to 1, and bins have two sizes."""
     for name in ("spatial_scale", "trans_std"):
-        if not 0 <= attrs.get(name, 0) <= 1:
-            raise ParameterError(
-                f"{operator}: {name}: got {attrs[name]}, expected a number from 0 to 1"
-            )
+        value = attrs.get(name, 0)
+        expect(0 <= value <= 1, f"{operator}: {name}", value, "a number from 0 to 1")
     bins = attrs["pooled_size"]
-    if isinstance(bins, tuple) and (len(bins) != 2 or min(bins) < 1):
-        raise ParameterError(
-            f"{operator}: pooled_size: got {bins}, expected (height, width) of 1 or more"
-        )
+    two = not isinstance(bins, tuple) or (len(bins) == 2 and min(bins) >= 1)
+    expect(two, f"{operator}: pooled_size", bins, "(height, width) of 1 or more")

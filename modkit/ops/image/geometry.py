@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import ParameterError, ShapeError, expect
 from modkit.ops.floating import accumulator
 from modkit.ops.image.taps import Taps, in_fixed_point, resizing
 from modkit.ops.parameters import Shape
@@ -168,10 +168,8 @@ def resize(
 
 def _new_size(before: Shape, size: Shape, keep_ratio: bool) -> tuple[int, int]:
     """Height and width of the result."""
-    if len(size) not in (1, 2) or min(size) < 1:
-        raise ParameterError(
-            f"image.resize: size: got {size}, expected (width, height) or one number, 1 or more"
-        )
+    fits = len(size) in (1, 2) and min(size) >= 1
+    expect(fits, "image.resize: size", size, "(width, height) or one number, 1 or more")
     if len(size) == 2:
         return size[1], size[0]
     if not keep_ratio:

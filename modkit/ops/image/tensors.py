@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import ShapeError, expect
 from modkit.ops.elementwise.arithmetic import convert
 from modkit.ops.image.geometry import GREY_OR_COLOUR, check_image
 from modkit.ops.registry import op
@@ -60,10 +60,8 @@ def normalize(
         )
     channels = data.shape[-3]
     for name, values in (("mean", mean), ("std", std)):
-        if len(values) not in (1, channels):
-            raise ParameterError(
-                f"image.normalize: {name}: got {values}, expected 1 or {channels} numbers"
-            )
+        fits = len(values) in (1, channels)
+        expect(fits, f"image.normalize: {name}", values, f"1 or {channels} numbers")
     work = jnp.promote_types(data.dtype, jnp.float32)
     shift, scale = (np.asarray(v, work).reshape(-1, 1, 1) for v in (mean, std))
     return convert((data.astype(work) - shift) / scale, data.dtype)

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from modkit.errors import ParameterError
+from modkit.errors import wrong
 from modkit.ops.floating import require_floating
 from modkit.ops.nn.bilinear_resize import check_images, resample
 from modkit.ops.parameters import Shape
@@ -43,10 +43,8 @@ def adaptive_avg_pooling(data: jax.Array, *, output_size: Shape = ()) -> jax.Arr
     check_images(data, "AdaptiveAvgPooling2D")
     sizes = list(output_size) or [1]
     if len(sizes) > 2 or min(sizes) < 1:
-        raise ParameterError(
-            f"AdaptiveAvgPooling2D: output_size: got {output_size}, expected (height, width) or "
-            "one number, 1 or more"
-        )
+        expected = "(height, width) or one number, 1 or more"
+        raise wrong("AdaptiveAvgPooling2D: output_size", output_size, expected)
     if not all(data.shape[2:]):  # means of no pixels
         return jnp.full((*data.shape[:2], sizes[0], sizes[-1]), np.nan, data.dtype)
     return resample(data, averages(data.shape[2], sizes[0]), averages(data.shape[3], sizes[-1]))

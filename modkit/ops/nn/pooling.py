@@ -9,7 +9,7 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import ParameterError, ShapeError, expect
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.nn.layout import channel_first, per_axis, resolve, spatial_axes
 from modkit.ops.nn.windows import PLAIN, WindowForm, Windows
@@ -89,10 +89,8 @@ def sizes_of(operator: str, attrs: Attrs) -> tuple[Shape, Shape, Shape]:
         raise ParameterError(
             f"{operator}: got kernel {kernel}, stride {stride}, expected 1 or more"
         )
-    if min(pad, default=0) < 0:
-        raise ParameterError(
-            f"{operator}: pad: got {pad}, expected 0 or more; slice cuts cells off"
-        )
+    not_negative = min(pad, default=0) >= 0
+    expect(not_negative, f"{operator}: pad", pad, "0 or more; slice cuts cells off")
     return kernel, stride, pad
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import ShapeError, expect
 from modkit.ops.parameters import Shape
 
 GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
@@ -39,10 +39,8 @@ def weight_shapes(
     Raises:
         ParameterError: there are more layers than a program is compiled for.
     """
-    if layers > _MOST_LAYERS:
-        raise ParameterError(
-            f"RNN: num_layers: got {layers}, expected {_MOST_LAYERS} at most; chain several nodes"
-        )
+    expected = f"{_MOST_LAYERS} at most; chain several nodes"
+    expect(layers <= _MOST_LAYERS, "RNN: num_layers", layers, expected)
     rows, seen = GATES[mode] * state_size, projection or state_size
     shapes = []
     for layer in range(layers):

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
-from modkit.errors import ParameterError
+from modkit.errors import ParameterError, expect, wrong
 from modkit.ops.array.reshape import flatten
 from modkit.ops.dtype_inference import Inferred
 from modkit.ops.nn.pooling import PoolingSettings, pool, sizes_of
@@ -67,14 +67,10 @@ def quantized_pooling(
     attrs = vars(PoolingSettings(**given))
     pool_type, pad, kernel = attrs["pool_type"], attrs["pad"], attrs["kernel"]
     if pool_type not in ("max", "avg"):
-        raise ParameterError(
-            f"_contrib_quantized_pooling: pool_type: got {pool_type!r}, expected 'max' or 'avg'; "
-            "exclude the layer from quantization"
-        )
+        expected = "'max' or 'avg'; exclude the layer from quantization"
+        raise wrong("_contrib_quantized_pooling: pool_type", pool_type, expected)
     if any(p >= k for p, k in zip(pad, kernel, strict=False)) and not attrs["global_pool"]:
-        raise ParameterError(
-            f"_contrib_quantized_pooling: pad: got {pad}, expected less than kernel={kernel}"
-        )
+        raise wrong("_contrib_quantized_pooling: pad", pad, f"less than kernel={kernel}")
     found = pool(data.astype(jnp.float32), **attrs)
     return jnp.rint(found).astype(data.dtype), *jax.lax.stop_gradient((min_data, max_data))
 
@@ -124,11 +120,8 @@ def quantized_act(
     Differs: levels of uint8 stay uint8; MXNet 1.9.1 returns their bits as int8, 200 as -56.
     """
     check_types("_contrib_quantized_act", {"data": data}, EIGHT_BITS)
-    if act_type != "relu":
-        raise ParameterError(
-            f"_contrib_quantized_act: act_type: got {act_type!r}, expected 'relu'; exclude the "
-            "layer from quantization"
-        )
+    expected = "'relu'; exclude the layer from quantization"
+    expect(act_type == "relu", "_contrib_quantized_act: act_type", act_type, expected)
     return jnp.maximum(data, 0), *jax.lax.stop_gradient((min_data, max_data))
 
 
