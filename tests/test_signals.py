@@ -138,3 +138,19 @@ def test_an_eager_call_that_raises_while_it_is_traced_defers_nothing_later():
     finally:
         signal.signal(signal.SIGTERM, before)
     assert seen == [1]
+
+
+def test_a_trace_within_one_of_the_same_program_ends_no_deferral():
+    def nested(x):
+        made = each(x[1:]) if x.size > 1 else x
+        signal.raise_signal(signal.SIGTERM)
+        order.append(x.size)
+        return made
+
+    each, order = executables.Eager(nested), []
+    before = signal.signal(signal.SIGTERM, lambda *_: order.append("handler"))
+    try:
+        each(jnp.zeros(2))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert order == [1, 2, "handler", "handler"]

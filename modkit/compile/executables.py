@@ -162,11 +162,13 @@ class Eager(Kept):
             raise process.error()
         self.used = next(uses)
         eager.trim()
+        around = self._tracing
         try:
             return self._jitted(*args)
-        finally:
-            if self._tracing is not None and get_ident() == MAIN:  # JAX leaves the trace last
-                block, self._tracing = self._tracing, None
+        finally:  # here, as JAX is in the trace until then
+            block = self._tracing
+            if block is not around and block is not None and get_ident() == MAIN:
+                self._tracing = None
                 block.__exit__()
 
     def free(self) -> None:
