@@ -753,6 +753,9 @@ def test_errors_of_rules_are_raised_while_other_inputs_are_unknown():
             infer(x=(2,))
     with pytest.raises(MXNetError, match=r"infer_type raised KeyError: 'half'"):
         net.infer_type(x="float32")
+    Strict.infer_shape = lambda self, in_shape: next(iter(()))
+    with pytest.raises(ShapeError, match="infer_shape raised StopIteration"):
+        net.infer_shape(x=(2,))
 
 
 def test_assignment_follows_the_request():

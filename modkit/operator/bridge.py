@@ -16,7 +16,7 @@ from modkit.context import cpu
 from modkit.errors import ParameterError, ShapeError, nearest
 from modkit.ndarray import NDArray, array
 from modkit.operator.custom_op import CustomOp, CustomOpProp, dense_if_unknown
-from modkit.ops.custom import Arrays, Bridge, CallbackError, blamed
+from modkit.ops.custom import Arrays, Blamed, Bridge, CallbackError
 from modkit.ops.dtypes import CODE_OF_DTYPE, dtype_name
 from modkit.ops.parameters import Shape
 from modkit.ops.shape_inference import merge_all
@@ -113,7 +113,7 @@ class PropBridge(Bridge):
         """
         count = len(self.arguments)
         data, states = stypes[:count], stypes[count:]
-        with blamed("infer_storage_type", ParameterError):
+        with Blamed("infer_storage_type", ParameterError):
             found = self._prop.infer_storage_type(dense_if_unknown(data))
         parts = self._three(found, "infer_storage_type")
         known = data, [UNDEFINED] * len(self.outputs), states
@@ -133,7 +133,7 @@ class PropBridge(Bridge):
         unknown = [UNDEFINED] * len(data)
         given = [[DENSE] * len(outputs), list(data), list(outputs), unknown, list(states)]
         method = "infer_storage_type_backward"
-        with blamed(method, ParameterError):
+        with Blamed(method, ParameterError):
             found = [list(part) for part in self._prop.infer_storage_type_backward(*given)]
         names = self.outputs, self.arguments, self.outputs, self.arguments, self.aux
         self._require_lengths(method, found, names)
@@ -154,9 +154,9 @@ class PropBridge(Bridge):
                     "infer its type"
                 )
 
-    def _named(self, method: str) -> _Named:
+    def _named(self, method: str) -> Blamed:
         node = f" of node {self._node!r}" if self._node else ""
-        return _Named(f"custom operator {self._name!r}{node}: {method}")
+        return Blamed(f"custom operator {self._name!r}{node}: {method}", CallbackError, ())
 
     def forward(
         self, replica: int, train: bool, data: Arrays, aux: Arrays
@@ -202,22 +202,6 @@ class PropBridge(Bridge):
                 aux=states,
             )
         return grads, states
-
-
-class _Named:
-    """A block that raises what the user's operator raises as the cause of a CallbackError.
-
-    No ``contextmanager``: that lets a StopIteration of the block pass as it is.
-    """
-
-    def __init__(self, where: str):
-        self._where = where
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        if isinstance(error, Exception):
-            raise CallbackError(f"{self._where} raised {type(error).__name__}: {error}") from error
 
 
 def _handles(values: Arrays, stypes: Sequence[str]) -> list[NDArray]:

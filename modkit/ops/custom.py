@@ -314,22 +314,27 @@ def _host(arrays: Sequence[Any]) -> Host:
 # ── Inference ───────────────────────────────────────────────────────────────────────────────
 
 
-@contextlib.contextmanager
-def blamed(method: str, kind: type[ModkitError]) -> Iterator[None]:
-    """Raise what a user's rule raises as an error of this kind, also while inputs are unknown."""
-    try:
-        yield
-    except MXNetError:
-        raise
-    except Exception as error:
-        raise kind(f"{method} raised {type(error).__name__}: {error}") from error
+class Blamed:
+    """A block that raises a user's exceptions as errors of one kind, but those of ``passed``.
+
+    No ``contextmanager``: that lets a StopIteration of the block pass as it is.
+    """
+
+    def __init__(self, where: str, kind: type[ModkitError], passed: Any = MXNetError):
+        self._where, self._kind, self._passed = where, kind, passed
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if isinstance(error, Exception) and not isinstance(error, self._passed):
+            raise self._kind(f"{self._where} raised {type(error).__name__}: {error}") from error
 
 
 def _shapes(ins: Sequence[Any], outs: Sequence[Any], attrs: Attrs) -> Any:
     """The user's rule, which gets ``[]`` for a shape that is not known, and -1 for a size."""
     bridge: Bridge = attrs["bridge"]
     given = ins[: len(bridge.arguments)]
-    with blamed("infer_shape", ShapeError):
+    with Blamed("infer_shape", ShapeError):
         found = bridge.infer_shape([tuple(int(n) if n else -1 for n in s or ()) for s in given])
     empty = any(NONE_LEFT in s for s in given if s)
 
@@ -350,7 +355,7 @@ def _dtypes(ins: Sequence[str | None], attrs: Attrs) -> Any:
     given = ins[: len(bridge.arguments)]
     if given and given[0] is None:
         return list(ins), [None] * len(bridge.outputs)
-    with blamed("infer_type", DTypeError):
+    with Blamed("infer_type", DTypeError):
         found = bridge.infer_type([None if t is None else np.dtype(t) for t in given])
     return [*found[0], *found[2]], found[1]
 
