@@ -8,7 +8,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import ParameterError, ShapeError, expect
 from modkit.ops.elementwise.arithmetic import convert, is_whole
 from modkit.ops.parameters import Device, DType, Shape
 from modkit.ops.registry import op, unary
@@ -109,8 +109,7 @@ def _linspace(
     Raises:
         ParameterError: ``num`` is below 0.
     """
-    if num < 0:
-        raise ParameterError(f"_linspace: num: got {num}, expected 0 or more")
+    expect(num >= 0, "_linspace: num", num, "0 or more")
     by = (stop - start) / max(num - endpoint, 1)
     kind = jnp.dtype(dtype)
     working = jnp.dtype(jnp.float32) if is_whole(kind) else kind

@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import ShapeError, expect
 from modkit.ops.parameters import Attrs
 from modkit.ops.partial_shapes import by_axes, link
 from modkit.ops.registry import op
@@ -47,8 +47,7 @@ _space_to_depth_partial = _scaled("space_to_depth", _wide_to_deep)
 
 
 def _check_block(name: str, rule: Any, data: jax.Array, block_size: int) -> None:
-    if block_size < 1:
-        raise ParameterError(f"{name}: block_size: got {block_size}, expected 1 or more")
+    expect(block_size >= 1, f"{name}: block_size", block_size, "1 or more")
     if 0 in data.shape:
         raise ShapeError(f"{name}: got shape {data.shape}, expected sizes of 1 or more")
     rule([data.shape], [None], {"block_size": block_size})

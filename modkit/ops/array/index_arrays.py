@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import ParameterError, ShapeError, expect
 from modkit.ops.array.indexing import whole
 from modkit.ops.dtype_inference import int64_result
 from modkit.ops.elementwise.arithmetic import is_whole
@@ -133,8 +133,7 @@ def arange_like(
         data: any.
         returns: as ``data``, or with ``axis`` one row.
     """
-    if repeat < 1:
-        raise ParameterError(f"_contrib_arange_like: repeat: got {repeat}, expected 1 or more")
+    expect(repeat >= 1, "_contrib_arange_like: repeat", repeat, "1 or more")
     if axis is None:
         shape = data.shape
     else:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit import interpreter
-from modkit.errors import NotSupportedError, ParameterError, ShapeError
+from modkit.errors import NotSupportedError, ParameterError, ShapeError, expect
 from modkit.ops.dtype_inference import first_by_default, first_decides
 from modkit.ops.elementwise.arithmetic import convert
 from modkit.ops.parameters import Attrs, DType
@@ -263,8 +263,7 @@ def one_hot(
         indices: any.
         returns: ``indices.shape`` and then ``depth``.
     """
-    if depth < 0:
-        raise ParameterError(f"one_hot: depth: got {depth}, expected 0 or more")
+    expect(depth >= 0, "one_hot: depth", depth, "0 or more")
     if jnp.issubdtype(indices.dtype, jnp.floating):
         indices = jnp.where(jnp.isnan(indices), -1, indices)  # which no place is
     hit = whole(indices)[..., None] == jnp.arange(depth, dtype=jnp.int32)

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from modkit.errors import ParameterError, ShapeError, expect
+from modkit.errors import ShapeError, expect
 from modkit.ops.dtype_inference import first_by_default
 from modkit.ops.elementwise.arithmetic import convert
 from modkit.ops.parameters import Attrs, Inert
@@ -51,8 +51,7 @@ def _sequence(name: str, *, whole: bool) -> Any:
 
 
 def _check(name: str, data: jax.Array, lengths: jax.Array | None, axis: int) -> None:
-    if axis not in (0, 1):
-        raise ParameterError(f"{name}: axis: got {axis}, expected 0 or 1")
+    expect(axis in (0, 1), f"{name}: axis", axis, "0 or 1")
     if data.ndim < 2:
         raise ShapeError(f"{name}: data: got shape {data.shape}, expected two axes or more")
     if lengths is not None and lengths.shape != (data.shape[1 - axis],):

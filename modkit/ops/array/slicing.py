@@ -30,8 +30,7 @@ def slices_of(
         )
     most = f"at most {rank} numbers for {rank} axes"
     expect(len(begin) <= rank, f"{name}: begin", begin, most)
-    if 0 in (step or ()):
-        raise ParameterError(f"{name}: step: got {step}, expected no 0")
+    expect(0 not in (step or ()), f"{name}: step", step, "no 0")
     return tuple(
         slice(*bounds) for bounds in zip(begin, end, step or (None,) * len(begin), strict=True)
     )
@@ -193,8 +192,7 @@ def crop(
             f"Crop: got shapes {[a.shape for a in args]}, expected one or two of (N, C, H, W)"
         )
     for name, pair, read in (("offset", offset, not center_crop), ("h_w", h_w, len(args) == 1)):
-        if read and len(pair) != 2:
-            raise ParameterError(f"Crop: {name}: got {pair}, expected (rows, columns)")
+        expect(not read or len(pair) == 2, f"Crop: {name}", pair, "(rows, columns)")
     sizes = args[1].shape[2:] if len(args) == 2 else tuple(h_w)
     full = args[0].shape[2:]
     begin = (

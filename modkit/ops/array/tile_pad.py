@@ -23,8 +23,7 @@ def tile(data: jax.Array, *, reps: Shape | None) -> jax.Array:
         returns: sizes times ``reps``; the shorter of the two gets ones ahead.
     """
     reps = reps or ()  # None: MXNet reads it as no axes
-    if any(r < 0 for r in reps):
-        raise ParameterError(f"tile: reps: got {reps}, expected 0 or more for each axis")
+    expect(min(reps, default=0) >= 0, "tile: reps", reps, "0 or more for each axis")
     return jnp.tile(data, reps)
 
 
@@ -39,8 +38,7 @@ def repeat(data: jax.Array, *, repeats: int, axis: int | None = None) -> jax.Arr
         data: any.
         returns: ``data.shape`` with size ``axis`` times ``repeats``; without an axis one row.
     """
-    if repeats < 0:
-        raise ParameterError(f"repeat: repeats: got {repeats}, expected 0 or more")
+    expect(repeats >= 0, "repeat: repeats", repeats, "0 or more")
     if axis is None:
         return jnp.repeat(data.ravel(), repeats)
     return jnp.repeat(data, repeats, check_axis("repeat", axis, data.ndim))

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import ParameterError, ShapeError, expect
 from modkit.interpreter.tracing import platform_dependent
 from modkit.ops import loops
 from modkit.ops.detection.box_shifts import centers, moved, shifts_of
@@ -27,8 +27,7 @@ _LEAST_OVERLAP = 1e-6
 
 
 def _check_variances(operator: str, variances: _Numbers) -> None:
-    if len(variances) != 4:
-        raise ParameterError(f"{operator}: variances: got {variances}, expected four numbers")
+    expect(len(variances) == 4, f"{operator}: variances", variances, "four numbers")
 
 
 @op("_contrib_MultiBoxPrior", precision="float32", costly=True)
@@ -68,8 +67,7 @@ def multi_box_prior(
             f"MultiBoxPrior: got sizes {sizes}, ratios {ratios}, steps {steps}, offsets {offsets}, "
             "expected at least one size and ratio, and two steps and offsets"
         )
-    if min(ratios) <= 0:
-        raise ParameterError(f"MultiBoxPrior: ratios: got {ratios}, expected numbers above 0")
+    expect(min(ratios) > 0, "MultiBoxPrior: ratios", ratios, "numbers above 0")
     height, width = data.shape[2:4]
     down, across = (s if s > 0 else 1 / n for s, n in zip(steps, (height, width), strict=True))
     y = (np.arange(height) + offsets[0]) * down

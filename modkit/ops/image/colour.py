@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from modkit.errors import ParameterError
+from modkit.errors import ParameterError, expect
 from modkit.ops import loops
 from modkit.ops.elementwise.arithmetic import convert
 from modkit.ops.image.geometry import check_image
@@ -192,8 +192,7 @@ def adjust_lighting(data: jax.Array, *, alpha: Numbers) -> jax.Array:
     Differs: MXNet 1.9.1 leaves the result of grey images unwritten.
     """
     check_image(data, "image.adjust_lighting")
-    if len(alpha) != 3:
-        raise ParameterError(f"image.adjust_lighting: alpha: got {alpha}, expected three numbers")
+    expect(len(alpha) == 3, "image.adjust_lighting: alpha", alpha, "three numbers")
     return _changed(data, _lighting, np.asarray(alpha, np.float32))
 
 

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from modkit.errors import DTypeError, ParameterError, ShapeError
+from modkit.errors import DTypeError, ShapeError, expect
 from modkit.ops.parameters import Attrs
 from modkit.ops.partial_shapes import (
     Rule,
@@ -75,8 +75,7 @@ def _product(
     """``alpha op(A) op(B)``, the rows being on ``axis``."""
     check_matrices(name, A, B)
     rows = check_axis(name, axis, A.ndim)
-    if rows == A.ndim - 1:
-        raise ParameterError(f"{name}: axis: got {axis}, expected another axis than the last")
+    expect(rows != A.ndim - 1, f"{name}: axis", axis, "another axis than the last")
     if A.ndim != B.ndim:
         raise ShapeError(f"{name}: got shapes {A.shape} and {B.shape}, expected one number of axes")
     a = transposed(jnp.moveaxis(A, rows, -2), transpose_a)

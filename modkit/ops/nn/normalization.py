@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import ShapeError, expect
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.nn.batch_norm import moments
 from modkit.ops.parameters import Shape
@@ -160,8 +160,7 @@ def lrn(
     """
     require_floating(data, "LRN")
     _check_rank(data.shape, 2, "LRN")
-    if nsize % 2 == 0:
-        raise ParameterError(f"LRN: nsize: got {nsize}, expected an odd number")
+    expect(nsize % 2, "LRN: nsize", nsize, "an odd number")
     wide = data.astype(accumulator(data))
     window, margins = [1] * data.ndim, [(0, 0)] * data.ndim
     window[1], margins[1] = nsize, (nsize // 2, nsize // 2)

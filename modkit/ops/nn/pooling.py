@@ -53,8 +53,7 @@ def pool(data: jax.Array, form: WindowForm = PLAIN, **attrs: Any) -> jax.Array:
     if kind == "max":
         return form.largest(data, windows)
     if kind == "lp":
-        if power not in (1, 2, 3):
-            raise ParameterError(f"Pooling: p_value: got {power}, expected 1, 2 or 3")
+        expect(power in (1, 2, 3), "Pooling: p_value", power, "1, 2 or 3")
         return pool_norm(data, windows, form, power=power).astype(data.dtype)
     if kind == "sum":
         return pool_sum(data, windows, form).astype(data.dtype)
