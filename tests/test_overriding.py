@@ -44,3 +44,7 @@ def test_functions_that_a_program_sets_on_a_class_are_found(monkeypatch):
     monkeypatch.setattr(SGD, "_update_impl", own)
     assert replaced(SGD, "update", "_update_impl")
     assert not replaced(SGD, "update")
+    made = SGD()
+    assert replaced(made, "_update_impl") and not replaced(made, "update")
+    made.update = own
+    assert replaced(made, "update")
