@@ -6,7 +6,7 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any
 
 from modkit.context import Context
-from modkit.errors import ParameterError, ShapeError, wrong
+from modkit.errors import ParameterError, ShapeError, expect, wrong
 from modkit.executor.avals import avals_of, may_be_sized_by_values, sized_by_values
 from modkit.executor.executor import Executor, make_executor
 from modkit.executor.node_by_node import NodeByNode
@@ -49,8 +49,7 @@ def grad_requests(grad_req: GradReq, names: Sequence[str]) -> dict[str, str]:
             f"each of {len(names)} arguments, or a dictionary by name"
         )
     for name, request in chosen.items():
-        if request not in GRAD_REQS:
-            raise wrong(f"grad_req: {name!r}", request, "'write', 'add' or 'null'")
+        expect(request in GRAD_REQS, f"grad_req: {name!r}", request, "'write', 'add' or 'null'")
     return chosen
 
 
@@ -143,8 +142,8 @@ def simple_bind(
     requests = grad_requests("null" if grad_req is None else grad_req, symbol.list_arguments())
     known = {*symbol.list_arguments(), *symbol.list_auxiliary_states()}
     for name, shape in kwargs.items():
-        if name in known and not isinstance(shape, tuple | list):
-            raise wrong(f"simple_bind: {name!r}", shape, "a shape tuple")
+        fits = name not in known or isinstance(shape, tuple | list)
+        expect(fits, f"simple_bind: {name!r}", shape, "a shape tuple")
     shapes = {name: shape for name, shape in kwargs.items() if isinstance(shape, tuple | list)}
     avals = avals_of(symbol, shapes, type_dict or {}, "simple_bind")
     contexts = contexts_of(symbol.graph, ctx, group2ctx)
@@ -218,6 +217,5 @@ def _check_gradient(name: str, grad: NDArray, argument: NDArray) -> None:
 
 
 def _check_context(ctx: Any) -> None:
-    if not isinstance(ctx, Context):
-        raise wrong("bind: context", ctx, "a Context such as mx.cpu(0)")
+    expect(isinstance(ctx, Context), "bind: context", ctx, "a Context such as mx.cpu(0)")
     ctx._check()  # raises here, rather than at the first run, if there is no such device
