@@ -493,11 +493,10 @@ def _result_types(op: Op, types: Sequence[Any], attrs: Mapping[str, Any]) -> Seq
 
 def _blame(error: Exception, message: str) -> ModkitError:
     """A modkit error that is also of the built-in class of ``error``."""
-    from_class = type(error)
-    name = f"Operator{from_class.__name__}"
-    return _error_class(name, from_class)(message)
+    return _error_class(type(error))(message)
 
 
 @functools.cache
-def _error_class(name: str, builtin: type[Exception]) -> type[ModkitError]:
-    return type(name, (ModkitError, builtin), {"__doc__": "An operator refused its inputs."})
+def _error_class(builtin: type[Exception]) -> type[ModkitError]:
+    text = {"__doc__": "An operator refused its inputs."}
+    return type(f"Operator{builtin.__name__}", (ModkitError, builtin), text)

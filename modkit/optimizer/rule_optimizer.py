@@ -6,7 +6,6 @@ import dataclasses
 import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from types import NoneType
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -418,15 +417,21 @@ class _OwnMethods(NamedTuple):
 
 def _own_methods(optimizer: RuleOptimizer) -> _OwnMethods:
     """Looked up anew when a method is another than before: they can be set at any time."""
-    kind, schedule = type(optimizer), type(optimizer.lr_scheduler)
-    methods = _methods_of(kind), _METHODS & optimizer.__dict__.keys(), schedule, schedule.__call__
+    schedule, own = optimizer.lr_scheduler, optimizer.__dict__.keys()
+    methods = (
+        _methods_of(type(optimizer)),
+        own.isdisjoint(_METHODS) or own & _METHODS,
+        None if schedule is None else (type(schedule), type(schedule).__call__),
+    )
     latest = optimizer._derived.get("methods")
     if latest is None or latest[0] != methods:
-        latest = optimizer._derived["methods"] = methods, _look_up(optimizer, kind, schedule)
+        latest = optimizer._derived["methods"] = methods, _look_up(optimizer)
     return latest[1]
 
 
-def _look_up(optimizer: RuleOptimizer, klass: type[RuleOptimizer], schedule: type) -> _OwnMethods:
+def _look_up(optimizer: RuleOptimizer) -> _OwnMethods:
+    klass, schedule = type(optimizer), optimizer.lr_scheduler
+
     def own(*names: str) -> bool:
         return overrides(optimizer, of_modkit(klass), *names) or replaced(klass, *names)
 
@@ -439,7 +444,7 @@ def _look_up(optimizer: RuleOptimizer, klass: type[RuleOptimizer], schedule: typ
     update, rates, decays = own("update"), called("_get_lr"), called("_get_wd")
     parts = ("hyper", "_adjust", "_present_rate", "learning_rate", "_multipliers", "_multiplier")
     by_counts = rates or decays or "t" in klass._columns
-    pure = schedule is NoneType or is_pure(schedule)
+    pure = schedule is None or is_pure(type(schedule))
     return _OwnMethods(
         by_rule=not own(*_UPDATES) and (klass.direct or not update),
         bypassed=klass.direct and update and not own("update_multi_precision"),
