@@ -384,14 +384,9 @@ def _shapes(state: Any) -> str:
     return "no states" if state is None else f"shapes {shapes}"
 
 
-_UPDATES = (
-    "update_multi_precision",
-    "_update_impl",
-    "create_state",
-    "create_state_multi_precision",
-)
+_EAGER = ("update_multi_precision", "_update_impl", "create_state", "create_state_multi_precision")
 _HYPER = ("_update_count", "_get_lr", "_get_lrs", "_get_wd", "_get_wds")
-_METHODS = frozenset({"update", *_UPDATES, *_HYPER})
+_METHODS = frozenset({"update", *_EAGER, *_HYPER})
 _methods_of = operator.attrgetter(*_METHODS)
 
 
@@ -446,7 +441,7 @@ def _look_up(optimizer: RuleOptimizer) -> _OwnMethods:
     by_counts = rates or decays or "t" in klass._columns
     pure = schedule is None or is_pure(type(schedule))
     return _OwnMethods(
-        by_rule=not own(*_UPDATES) and (klass.direct or not update),
+        by_rule=not own(*_EAGER) and (klass.direct or not update),
         bypassed=klass.direct and update and not own("update_multi_precision"),
         shown=not pure or bool(rates or decays or own("_update_count")),
         rates=rates,
