@@ -191,10 +191,8 @@ class NDArray(AbsentOperators, Methods):
         elif handle is None or (hasattr(handle, "aval") and hasattr(handle, "peek")):
             self._ctx = current_context()
         else:
-            raise ParameterError(
-                f"NDArray: got {type(handle).__name__}, expected an NDArray or the handle of one; "
-                "mx.nd.array makes an array of numbers"
-            )
+            expected = "an NDArray or the handle of one; mx.nd.array makes an array of numbers"
+            raise wrong("NDArray", type(handle), expected)
 
     # ── What it is ──────────────────────────────────────────────────────────────────────────
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from modkit.errors import ParameterError
+from modkit.errors import expect
 
 NEAREST, LINEAR, CUBIC, AREA, LANCZOS = range(5)
 """Codes of interpolations in MXNet: OpenCV's."""
@@ -40,11 +40,8 @@ def taps(size: int, count: int, interp: int, shrinks: bool) -> Taps:
         ParameterError: ``interp`` is none of these.
     """
     interp = LINEAR if interp == EXACT else interp
-    if interp not in range(5):
-        raise ParameterError(
-            f"interp: got {interp}, expected 0 (nearest), 1 (linear), 2 (cubic), 3 (area), 4 "
-            "(Lanczos) or 5 (exact linear)"
-        )
+    known = "0 (nearest), 1 (linear), 2 (cubic), 3 (area), 4 (Lanczos) or 5 (exact linear)"
+    expect(interp in range(5), "interp", interp, known)
     scale = 1 / (count / size)  # as there: rounded so, `floor` may take the element before
     if interp == AREA and shrinks:
         return _area(size, count, scale)
