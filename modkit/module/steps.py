@@ -304,7 +304,7 @@ def update_request(module: Any) -> UpdateRequest:
     if fuses and False in map(updater.states_synced.get, indices):
         with group.store.lock:  # loaded states, on which the rule may depend
             states_of(group, shards, updater, names, indices)
-    rule = updater.optimizer.tree_rule(names) if fuses else None
+    rule = optimizer.tree_rule(names) if fuses else None
     if shows_calls(optimizer):
         indices = Indices.divided(indices, group.weights_of(names), optimizer, bool(by_key))
     workers = own.workers

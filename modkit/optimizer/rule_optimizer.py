@@ -74,9 +74,7 @@ class RuleOptimizer(Optimizer):
         Returns:
             The rule, or ``None`` if a subclass overrides the eager update.
         """
-        if not _updates_by_rule(self):
-            return None
-        rule = self.rule()
+        rule = self.rule() if _updates_by_rule(self) else None
         if rule is None:
             return None
         order = None if names is None else tuple(names)
@@ -100,7 +98,7 @@ class RuleOptimizer(Optimizer):
         Returns:
             (number of parameters, number of columns), float32.
         """
-        own = _own_methods(self)
+        own = self._derived.get("own_methods") or _own_methods(self)
         if own.shown:
             return self._table_by_calls(indices)
         given, indices, before = indices, tuple(indices), self.num_update
@@ -252,6 +250,7 @@ class RuleOptimizer(Optimizer):
     ) -> None:
         """The update itself, which subclasses of MXNet's SGD override."""
         tree = self._tree(self._require_rule(), multi_precision, None)
+        _own_methods(self)
         with DeferredSignals():  # counts, parameters and states: those before, or after
             self._update_eagerly(tree, indices, weights, grads, states)
 
@@ -411,17 +410,16 @@ class _OwnMethods(NamedTuple):
 
 
 def _own_methods(optimizer: RuleOptimizer) -> _OwnMethods:
-    """Looked up anew when a method is another than before: they can be set at any time."""
-    schedule, own = optimizer.lr_scheduler, optimizer.__dict__.keys()
+    """Looked up anew if a method is another than before: each update begins with this."""
+    schedule, own, derived = optimizer.lr_scheduler, optimizer.__dict__.keys(), optimizer._derived
     methods = (
         _methods_of(type(optimizer)),
         own.isdisjoint(_METHODS) or own & _METHODS,
         None if schedule is None else (type(schedule), type(schedule).__call__),
     )
-    latest = optimizer._derived.get("methods")
-    if latest is None or latest[0] != methods:
-        latest = optimizer._derived["methods"] = methods, _look_up(optimizer)
-    return latest[1]
+    if derived.get("methods") != methods:
+        derived["methods"], derived["own_methods"] = methods, _look_up(optimizer)
+    return derived["own_methods"]
 
 
 def _look_up(optimizer: RuleOptimizer) -> _OwnMethods:
@@ -468,5 +466,7 @@ def _warn_of_bypassed(klass: type[RuleOptimizer]) -> None:
 
 
 def shows_calls(optimizer: Optimizer) -> bool:
-    """Whether a user's code (a schedule, replaced methods) runs in each update call."""
-    return isinstance(optimizer, RuleOptimizer) and _own_methods(optimizer).shown
+    """Whether a user's code (a schedule, replaced methods) runs in each call of this update."""
+    if not isinstance(optimizer, RuleOptimizer):
+        return False
+    return (optimizer._derived.get("own_methods") or _own_methods(optimizer)).shown
