@@ -88,10 +88,10 @@ def _by_name(
             f"{where}: got {len(args)} arguments, expected at most {len(names)}: {', '.join(names)}"
         )
     given = kwargs or {n: v for n, v in zip(names, args, strict=False) if v is not None}
+    found = {n: read(n, v) for n, v in given.items()}
     inputs = [n.name for n in graph.inputs]
     for name in given:
         check_known(f"{where}: no argument", name, inputs)
-    found = {n: read(n, v) for n, v in given.items()}
     return {n: v for n, v in found.items() if v is not None}
 
 

@@ -675,7 +675,8 @@ def test_training_steps_run_in_turn_unless_they_call_python(monkeypatch, donates
     def double(x):
         return jax.pure_callback(lambda x: 2 * np.asarray(x), x, x) if host else 2 * x
 
-    run = Program(double, ("double",), "double", donated=(0,) if donates else ())
+    about = "double", host
+    run = Program(double, about, "double", donated=(0,) if donates else ())
     for _ in range(2):
         np.testing.assert_array_equal(run(jnp.ones(2)), np.full(2, 2.0))
     assert len(asked) == waits

@@ -145,7 +145,7 @@ MISTAKES = {
     "too few inputs": (
         lambda: mx.rnn.LSTMCell(3).unroll(3, [mx.sym.Variable("a")]),
         ParameterError,
-        "got 1 inputs, expected 3",
+        "number of inputs: got 1, expected 3",
     ),
     "a group": (
         lambda: mx.rnn.LSTMCell(3).unroll(
