@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from modkit.context import Context
-from modkit.errors import NameNotFoundError, ParameterError, ShapeError, listed, nearest, unknown
+from modkit.errors import ParameterError, ShapeError, check_known, listed, nearest, unknown
 from modkit.executor import monitoring
 from modkit.executor.avals import avals_of
 from modkit.executor.memory_plan import planned_bytes
@@ -171,8 +171,8 @@ class Executor:
             return [out_grads]
         if isinstance(out_grads, Mapping):
             names = self._symbol.list_outputs()
-            for name in out_grads.keys() - set(names):
-                raise NameNotFoundError(unknown("backward: no output", name, names, "Outputs"))
+            for name in out_grads:
+                check_known("backward: no output", name, names, "Outputs")
             return [out_grads.get(n) for n in names]
         return list(out_grads or ())
 

@@ -98,7 +98,8 @@ class RuleOptimizer(Optimizer):
         Returns:
             (number of parameters, number of columns), float32.
         """
-        own = self._derived.get("own_methods") or _own_methods(self)
+        latest = self._derived.get("methods")
+        own = _own_methods(self) if latest is None else latest[1]
         if own.shown:
             return self._table_by_calls(indices)
         given, indices, before = indices, tuple(indices), self.num_update
@@ -250,7 +251,7 @@ class RuleOptimizer(Optimizer):
     ) -> None:
         """The update itself, which subclasses of MXNet's SGD override."""
         tree = self._tree(self._require_rule(), multi_precision, None)
-        _own_methods(self)
+        _own_methods(self)  # for `hyper`
         with DeferredSignals():  # counts, parameters and states: those before, or after
             self._update_eagerly(tree, indices, weights, grads, states)
 
@@ -411,15 +412,16 @@ class _OwnMethods(NamedTuple):
 
 def _own_methods(optimizer: RuleOptimizer) -> _OwnMethods:
     """Looked up anew if a method is another than before: each update begins with this."""
-    schedule, own, derived = optimizer.lr_scheduler, optimizer.__dict__.keys(), optimizer._derived
+    schedule, own = optimizer.lr_scheduler, optimizer.__dict__.keys()
     methods = (
         _methods_of(type(optimizer)),
         own.isdisjoint(_METHODS) or own & _METHODS,
         None if schedule is None else (type(schedule), type(schedule).__call__),
     )
-    if derived.get("methods") != methods:
-        derived["methods"], derived["own_methods"] = methods, _look_up(optimizer)
-    return derived["own_methods"]
+    latest = optimizer._derived.get("methods")
+    if latest is None or latest[0] != methods:  # one entry: another thread sees both or neither
+        latest = optimizer._derived["methods"] = methods, _look_up(optimizer)
+    return latest[1]
 
 
 def _look_up(optimizer: RuleOptimizer) -> _OwnMethods:
@@ -469,4 +471,5 @@ def shows_calls(optimizer: Optimizer) -> bool:
     """Whether a user's code (a schedule, replaced methods) runs in each call of this update."""
     if not isinstance(optimizer, RuleOptimizer):
         return False
-    return (optimizer._derived.get("own_methods") or _own_methods(optimizer)).shown
+    latest = optimizer._derived.get("methods")
+    return (_own_methods(optimizer) if latest is None else latest[1]).shown

@@ -802,6 +802,22 @@ def test_methods_set_on_a_class_or_an_object_count_as_overridden(
     assert _trained(kind(**settings)) == before
 
 
+def test_the_methods_that_are_a_users_are_stored_at_once():
+    """As another thread may update in between."""
+    sgd, seen = opt.create("sgd"), []
+
+    class Derived(dict):
+        def __setitem__(self, name, value):
+            super().__setitem__(name, value)
+            if not seen:
+                seen.append(name)
+                sgd.tree_rule()
+
+    sgd._derived = Derived()
+    sgd.tree_rule()
+    assert seen == ["methods"]
+
+
 def test_a_rate_set_on_the_base_class_is_called(monkeypatch):
     want = _trained(opt.Adam(learning_rate=0.125, rescale_grad=0.5))
     monkeypatch.setattr(opt.Optimizer, "_get_lr", lambda self, index: 0.125)
